@@ -1,0 +1,72 @@
+"""The mistakes a user can make, as exceptions that compose their own message: the rule, the fact, the fix.
+
+All derive from `RobustforgeError`, itself a `ValueError`, so `except ValueError` catches them as with SciPy.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+
+class RobustforgeError(ValueError):
+    """A call that cannot be carried out, in three sentences: what must hold, what was found, what to do.
+
+    Args:
+        rule: What must hold, as a sentence.
+        fact: What was found instead.
+        fix: What the caller can do about it.
+    """
+
+    def __init__(self, rule: str, fact: str = "", fix: str = "") -> None:
+        self.rule, self.fact, self.fix = rule, fact, fix
+        head = f"{rule}; {fact}" if fact else rule
+        super().__init__(". ".join(part.rstrip(".") for part in (head, fix) if part) + ".")
+
+
+class ProblemError(RobustforgeError):
+    """A box, an uncertainty set, a budget or an argument that makes no problem."""
+
+
+class HeuristicError(RobustforgeError):
+    """A heuristic, or a part of one, that the grammar does not allow."""
+
+
+class UnknownNameError(RobustforgeError):
+    """A name that is in no list; the message names the closest ones.
+
+    Args:
+        kind: What the name should have been a name of, for instance "problem".
+        name: The name given.
+        known: All the names there are.
+        listing: The command that lists them.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], listing: str) -> None:
+        names = sorted(known)
+        close = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.4)
+        hint = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
+        super().__init__(
+            f"a {kind} must be one that exists", f"there is no {name!r}", f"{hint}`{listing}` lists all {len(names)}"
+        )
+
+
+class TellError(RobustforgeError):
+    """Values told for ids that were not asked, or were told before."""
+
+
+class ObjectiveError(RobustforgeError):
+    """An objective that returned something that is no value.
+
+    Attributes:
+        x: The point at which it happened.
+        result: What was found up to then, an `OptimizeResult`; `None` where no search was running.
+    """
+
+    x: Any = None
+    result: Any = None
+
+
+class FirstUseError(RobustforgeError):
+    """A compiled objective that does not have the signature float64(float64[::1])."""
