@@ -67,6 +67,3 @@ class ObjectiveError(RobustforgeError):
     x: Any = None
     result: Any = None
 
-
-class FirstUseError(RobustforgeError):
-    """A compiled objective that does not have the signature float64(float64[::1])."""

@@ -1,0 +1,65 @@
+"""Robust black-box optimisation: find the design whose worst case within its tolerances is best."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from robustforge.engine import Batch as Batch
+    from robustforge.engine import History as History
+    from robustforge.engine import Optimizer as Optimizer
+    from robustforge.engine import minimize as minimize
+    from robustforge.errors import RobustforgeError as RobustforgeError
+    from robustforge.heuristic import Heuristic as Heuristic
+    from robustforge.heuristic import heuristic as heuristic
+    from robustforge.heuristic import heuristics as heuristics
+    from robustforge.problem import Ball as Ball
+    from robustforge.problem import Box as Box
+    from robustforge.problem import Problem as Problem
+    from robustforge.problem import problem as problem
+    from robustforge.problem import problems as problems
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Ball": "problem",
+    "Batch": "engine",
+    "Box": "problem",
+    "Heuristic": "heuristic",
+    "History": "engine",
+    "Optimizer": "engine",
+    "Problem": "problem",
+    "RobustforgeError": "errors",
+    "heuristic": "heuristic",
+    "heuristics": "heuristic",
+    "minimize": "engine",
+    "problem": "problem",
+    "problems": "problem",
+}
+
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that the command line answers before Numba is loaded."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'robustforge' has no attribute {name!r}")
+    return getattr(import_module(f"robustforge.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *globals()])
+
+
+class _Package(ModuleType):
+    """The package itself: `rf.problem` stays the function, also once the folder of that name is imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

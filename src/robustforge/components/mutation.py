@@ -1,0 +1,104 @@
+"""Mutation: a random change to some coordinates of a particle's next position (Section 4.2.3 of the paper)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from robustforge.core.compiler import compiled
+from robustforge.core.component import Component, Range, dispatch
+from robustforge.core.random import normal, uniform
+from robustforge.core.state import State
+
+Probability = Annotated[float, Range(0.0, 0.5), "chance that a particle mutates in an iteration"]
+Amplitude = Annotated[float, Range(0.005, 0.5, log=True), "size of the change, as a share of the box width"]
+
+
+class Mutation(Component, slot=True):
+    """What happens to a position after the move.
+
+    Kernels: `mutate(s, j)` changes the position of agent `j` in place.
+    """
+
+    mutate: ClassVar[Any]
+
+
+@compiled
+def _leave(s: State, j: int) -> None:
+    pass
+
+
+@compiled
+def _chance(s: State) -> float:
+    """Draw the chance of each dimension: U(0, 1/n), so half a dimension on average."""
+    return 2.0 * s.readings[0].mutated_dimensions * uniform(s.rng) / s.tally[0].dimension
+
+
+@compiled
+def _shift_uniformly(s: State, j: int) -> None:
+    if uniform(s.rng) >= s.mutation[0].probability:
+        return
+    chance = _chance(s)
+    for i in range(s.tally[0].dimension):
+        if uniform(s.rng) < chance:
+            width = s.upper[i] - s.lower[i]
+            s.x[j, i] += s.mutation[0].amplitude * width * (2.0 * uniform(s.rng) - 1.0)
+
+
+@compiled
+def _shift_normally(s: State, j: int) -> None:
+    if uniform(s.rng) >= s.mutation[0].probability:
+        return
+    chance = _chance(s)
+    for i in range(s.tally[0].dimension):
+        if uniform(s.rng) < chance:
+            width = s.upper[i] - s.lower[i]
+            s.x[j, i] += s.mutation[0].amplitude * width * normal(s.rng)
+
+
+@dataclass(frozen=True)
+class NoMutation(Mutation):
+    """Positions stay as the velocity left them."""
+
+    title: ClassVar[str] = "None"
+    mutate: ClassVar[Any] = staticmethod(_leave)
+
+    def words(self) -> str:
+        return "no mutation"
+
+
+@dataclass(frozen=True)
+class UniformMutation(Mutation):
+    """A mutated coordinate changes by a uniform amount."""
+
+    title: ClassVar[str] = "Uniform"
+    source: ClassVar[str] = "Miranda and Prudencio 2017"
+    probability: Probability
+    amplitude: Amplitude
+    mutate: ClassVar[Any] = staticmethod(_shift_uniformly)
+
+    def words(self) -> str:
+        return (
+            f"with probability {self.probability:.3g} a particle has about half a coordinate shifted uniformly "
+            f"by up to {self.amplitude:.3g} of the box width"
+        )
+
+
+@dataclass(frozen=True)
+class GaussianMutation(Mutation):
+    """A mutated coordinate changes by a normal amount."""
+
+    title: ClassVar[str] = "Gaussian"
+    source: ClassVar[str] = "Miranda and Prudencio 2017"
+    probability: Probability
+    amplitude: Amplitude
+    mutate: ClassVar[Any] = staticmethod(_shift_normally)
+
+    def words(self) -> str:
+        return (
+            f"with probability {self.probability:.3g} a particle has about half a coordinate shifted normally "
+            f"with a deviation of {self.amplitude:.3g} of the box width"
+        )
+
+
+mutate = dispatch(Mutation, "mutate")

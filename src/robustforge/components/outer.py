@@ -1,0 +1,227 @@
+"""Outer search: who moves where. The paper's is the swarm; two single-solution searches are the ones it grew from.
+
+The machine knows an outer search by three verbs: `start` puts the agents somewhere, `learn` takes in what their inner
+searches found, `move` puts them where they should look next. Anything with these verbs is an outer search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from robustforge.components.baseline import steer
+from robustforge.components.clamp import limit
+from robustforge.components.descent import MinStep, Sigma, SigmaLimit, add_descent, find_direction
+from robustforge.components.movement import Capability, Movement, PlainMovement
+from robustforge.components.mutation import Mutation, mutate
+from robustforge.components.network import Network, arrange, choose
+from robustforge.components.relocation import LARGEST_POPULATION, empty_centre, relocate_if_dormant
+from robustforge.core.compiler import compiled
+from robustforge.core.component import Component, Range, dispatch
+from robustforge.core.history import neighbours, worst_of
+from robustforge.core.state import (
+    BUDGET_SPENT,
+    DONE,
+    PARTIAL,
+    SPACE_EMPTY,
+    STOPPED,
+    State,
+    fresh_velocity,
+    is_inside,
+    offer,
+    random_position,
+)
+
+
+class Outer(Component, slot=True):
+    """The search for the best design.
+
+    Kernels: `start(s)`, `learn(s)` and `move(s)`.
+    """
+
+    start: ClassVar[Any]
+    learn: ClassVar[Any]
+    move: ClassVar[Any]
+
+    @property
+    def agents(self) -> int:
+        """How many candidates are looked at together."""
+        return 1
+
+    @property
+    def movement(self) -> Movement:
+        """What the agents can do beyond their baseline."""
+        return PlainMovement()
+
+    @property
+    def uses_directions(self) -> bool:
+        """Whether descent directions are computed, for which memory is needed."""
+        return self.movement.directions is not None
+
+
+@compiled
+def _start_anywhere(s: State) -> None:
+    arrange(s)
+    for j in range(s.tally[0].agents):
+        random_position(s, j)
+        fresh_velocity(s, j)
+
+
+@compiled
+def _robust_value(s: State, j: int, found: int) -> float:
+    """Return the value of a completed search, raised to the worst of the history nearby if nPBest says so."""
+    if s.tally[0].n_pbest == 1:
+        return max(s.worst[j], worst_of(s, found))
+    return s.worst[j]
+
+
+@compiled
+def _learn_as_swarm(s: State) -> None:
+    directed = s.descent[0].code >= 0
+    for j in range(s.tally[0].agents):
+        s.directed[j] = False
+        done = s.status[j] == DONE and s.worst[j] > -np.inf
+        ended_early = s.status[j] == STOPPED or s.status[j] == PARTIAL
+        wants_direction = directed and (done or (ended_early and s.readings[0].direction_after_stop > 0))
+        found = 0
+        if wants_direction or (done and s.tally[0].n_pbest == 1):
+            found = neighbours(s, s.x[j], 0, 0)
+        if done:
+            offer(s, j, _robust_value(s, j, found))
+        if wants_direction:
+            find_direction(s, j, found, s.descent[0].sigma, s.descent[0].sigma_limit)
+
+
+@compiled
+def _move_as_swarm(s: State) -> None:
+    choose(int(s.network[0].code), s)
+    for j in range(s.tally[0].agents):
+        if relocate_if_dormant(s, j):
+            continue
+        steer(int(s.baseline[0].code), s, j)
+        add_descent(s, j)
+        limit(int(s.clamp[0].code), s, j)
+        for i in range(s.tally[0].dimension):
+            s.x[j, i] += s.v[j, i]
+        mutate(int(s.mutation[0].code), s, j)
+
+
+@compiled
+def _learn_as_descent(s: State) -> None:
+    s.directed[0] = False
+    if s.worst[0] == -np.inf:
+        return
+    found = neighbours(s, s.x[0], 0, 0)
+    if s.status[0] == DONE:
+        offer(s, 0, _robust_value(s, 0, found))
+    find_direction(s, 0, found, s.outer[0].sigma, s.outer[0].sigma_limit)
+
+
+@compiled
+def _move_as_descent(s: State) -> None:
+    if s.directed[0]:
+        step = max(s.rho[0], s.outer[0].min_step)
+        for i in range(s.tally[0].dimension):
+            s.x[0, i] += step * s.direction[0, i]
+        if is_inside(s, 0):
+            return
+    random_position(s, 0)  # a local minimum, or the edge of the box: begin again elsewhere
+    s.placed[0] = False
+    s.best[0] = np.inf
+
+
+@compiled
+def _learn_as_leh(s: State) -> None:
+    if s.status[0] == DONE and s.worst[0] > -np.inf:
+        offer(s, 0, _robust_value(s, 0, neighbours(s, s.x[0], 0, 0)))
+
+
+@compiled
+def _move_as_leh(s: State) -> None:
+    if s.tally[0].found == 0:
+        random_position(s, 0)
+        return
+    if s.tally[0].work >= s.tally[0].work_limit:
+        s.tally[0].ending = BUDGET_SPENT
+        return
+    p = s.outer[0]
+    room = empty_centre(s, int(p.population), p.mutation, p.amplitude, int(p.elites), int(p.tour))
+    s.tally[0].relocations += 1
+    if room < 1.0:
+        s.tally[0].ending = SPACE_EMPTY
+    s.x[0] = s.leh_now[0]
+
+
+@dataclass(frozen=True)
+class Swarm(Outer):
+    """A particle swarm: the frame of all heuristics of the paper."""
+
+    title: ClassVar[str] = "Swarm"
+    source: ClassVar[str] = "Kennedy and Eberhart 1995; the paper, Algorithm 1"
+    group: Annotated[int, Range(2, 50), "particles"]
+    mutation: Mutation
+    network: Network
+    capability: Capability
+    start: ClassVar[Any] = staticmethod(_start_anywhere)
+    learn: ClassVar[Any] = staticmethod(_learn_as_swarm)
+    move: ClassVar[Any] = staticmethod(_move_as_swarm)
+
+    @property
+    def agents(self) -> int:
+        return self.group
+
+    @property
+    def movement(self) -> Movement:
+        return self.capability.movement
+
+
+@dataclass(frozen=True)
+class DescentSearch(Outer):
+    """One candidate follows descent directions to a local robust minimum, then begins again at random."""
+
+    title: ClassVar[str] = "Descent search"
+    source: ClassVar[str] = "Bertsimas, Nohadani and Teo 2010; restarts: Hughes, Goerigk and Wright 2019"
+    extension: ClassVar[bool] = True
+    sigma: Sigma
+    sigma_limit: SigmaLimit
+    min_step: MinStep
+    start: ClassVar[Any] = staticmethod(_start_anywhere)
+    learn: ClassVar[Any] = staticmethod(_learn_as_descent)
+    move: ClassVar[Any] = staticmethod(_move_as_descent)
+
+    @property
+    def uses_directions(self) -> bool:
+        return True
+
+    def words(self) -> str:
+        return (
+            "one candidate steps away from its high-cost points, just far enough to leave them behind "
+            f"(at least {self.min_step:.3g} Gamma), and begins again at random where no direction is left"
+        )
+
+
+@dataclass(frozen=True)
+class LehSearch(Outer):
+    """One candidate goes from the centre of one largest empty hypersphere to the next."""
+
+    title: ClassVar[str] = "LEH search"
+    source: ClassVar[str] = "Hughes, Goerigk and Wright 2019"
+    extension: ClassVar[bool] = True
+    population: Annotated[int, Range(5, LARGEST_POPULATION), "candidates of the genetic algorithm"]
+    mutation: Annotated[float, Range(0.01, 0.5), "chance that a coordinate is shifted"]
+    amplitude: Annotated[float, Range(0.05, 0.5), "largest shift, as a share of the box width"]
+    elites: Annotated[int, Range(1, 2), "candidates that survive unchanged"]
+    tour: Annotated[int, Range(2, 4), "size of a tournament"]
+    start: ClassVar[Any] = staticmethod(_start_anywhere)
+    learn: ClassVar[Any] = staticmethod(_learn_as_leh)
+    move: ClassVar[Any] = staticmethod(_move_as_leh)
+
+    def words(self) -> str:
+        return "one candidate goes to the centre of the largest hypersphere without a high-cost point, until none is left"
+
+
+start = dispatch(Outer, "start")
+learn = dispatch(Outer, "learn")
+move = dispatch(Outer, "move")

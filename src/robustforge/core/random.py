@@ -1,0 +1,158 @@
+"""The random stream of a run: xoshiro256++ in an array of four `uint64`, with uniforms, normals and choices.
+
+A NumPy generator costs microseconds to pass into compiled code; this stream costs nothing, draws a uniform in under
+2 ns and a normal in about 4 ns (ziggurat with 256 layers), and can be stored and continued to the bit.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from robustforge.core.compiler import compiled
+from robustforge.errors import ProblemError
+
+Stream = npt.NDArray[np.uint64]
+Seed = int | np.random.SeedSequence | np.random.Generator | None
+
+_LAYERS = 256
+_U17, _U23, _U45, _U19, _U41 = (np.uint64(k) for k in (17, 23, 45, 19, 41))
+_U11 = np.uint64(11)
+_LAYER_MASK = np.uint64(_LAYERS - 1)
+_TO_UNIT = 2.0**-53
+
+
+def stream(rng: Seed) -> Stream:
+    """Return the stream that `rng` decides: an int or `SeedSequence` always the same, a `Generator` its next one.
+
+    Args:
+        rng: A non-negative int, a `SeedSequence`, a `Generator`, or `None` for fresh entropy.
+
+    Example:
+        >>> bool((stream(1) == stream(1)).all()), bool((stream(1) == stream(2)).all())
+        (True, False)
+    """
+    if isinstance(rng, np.random.Generator):
+        return rng.integers(0, 2**64, size=4, dtype=np.uint64)
+    if isinstance(rng, np.random.SeedSequence):
+        return rng.generate_state(4, np.uint64)
+    if rng is None:
+        return np.random.SeedSequence().generate_state(4, np.uint64)
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
+        return np.random.SeedSequence(int(rng)).generate_state(4, np.uint64)
+    raise ProblemError(
+        "`rng` must be a non-negative int, a SeedSequence or a Generator", f"got {rng!r}", "Pass for instance rng=1"
+    )
+
+
+def _ziggurat() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the edges of the layers of equal area under exp(-x^2/2), and the ratios of neighbouring edges."""
+
+    def edges(r: float) -> npt.NDArray[np.float64]:
+        area = r * math.exp(-r * r / 2) + math.sqrt(math.pi / 2) * math.erfc(r / math.sqrt(2))
+        x = np.zeros(_LAYERS + 1)
+        x[0], x[1] = area / math.exp(-r * r / 2), r
+        for i in range(1, _LAYERS):
+            height = area / x[i] + math.exp(-x[i] * x[i] / 2)
+            if height >= 1.0:
+                x[i + 1 :] = 0.0
+                x[_LAYERS] = i - _LAYERS  # the layers ran out early: r is too small
+                return x
+            x[i + 1] = math.sqrt(-2 * math.log(height))
+        return x
+
+    low, high = 3.0, 4.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        if edges(middle)[_LAYERS - 1] > 0 and edges(middle)[_LAYERS] >= 0:
+            high = middle
+        else:
+            low = middle
+    x = edges(high)
+    x[_LAYERS] = 0.0
+    return x, x[1:] / x[:-1]
+
+
+_EDGES, _RATIOS = _ziggurat()
+_HEIGHTS = np.exp(-0.5 * _EDGES**2)
+_TAIL = float(_EDGES[1])
+
+
+@compiled
+def next_bits(r: Stream) -> np.uint64:
+    """Advance the stream and return 64 random bits (xoshiro256++ of Blackman and Vigna)."""
+    total = r[0] + r[3]
+    result = ((total << _U23) | (total >> _U41)) + r[0]
+    shifted = r[1] << _U17
+    r[2] ^= r[0]
+    r[3] ^= r[1]
+    r[1] ^= r[2]
+    r[0] ^= r[3]
+    r[2] ^= shifted
+    r[3] = (r[3] << _U45) | (r[3] >> _U19)
+    return result
+
+
+@compiled
+def uniform(r: Stream) -> float:
+    """Return a float uniform in [0, 1)."""
+    return float(next_bits(r) >> _U11) * _TO_UNIT
+
+
+@compiled
+def below(r: Stream, n: int) -> int:
+    """Return an int uniform in 0, ..., n - 1."""
+    return int(uniform(r) * n)
+
+
+@compiled
+def normal(r: Stream) -> float:
+    """Return a standard normal."""
+    while True:
+        bits = next_bits(r)
+        layer = int(bits & _LAYER_MASK)
+        u = 2.0 * (float(bits >> _U11) * _TO_UNIT) - 1.0
+        if abs(u) < _RATIOS[layer]:
+            return float(u * _EDGES[layer])
+        if layer == 0:
+            while True:
+                a = -math.log(1.0 - uniform(r)) / _TAIL
+                b = -math.log(1.0 - uniform(r))
+                if b + b > a * a:
+                    return _TAIL + a if u > 0 else -_TAIL - a
+        x = u * _EDGES[layer]
+        height = _HEIGHTS[layer] + uniform(r) * (_HEIGHTS[layer + 1] - _HEIGHTS[layer])
+        if height < math.exp(-0.5 * x * x):
+            return float(x)
+
+
+@compiled
+def shuffle(r: Stream, items: npt.NDArray[np.int64]) -> None:
+    """Put `items` into random order, in place."""
+    for i in range(items.size - 1, 0, -1):
+        k = below(r, i + 1)
+        items[i], items[k] = items[k], items[i]
+
+
+@compiled
+def in_unit_ball(r: Stream, active: npt.NDArray[np.int64], out: npt.NDArray[np.float64]) -> None:
+    """Write a point uniform in the unit ball of the active coordinates to `out`; the others become 0."""
+    out[:] = 0.0
+    square = 0.0
+    for i in active:
+        z = normal(r)
+        out[i] = z
+        square += z * z
+    factor = uniform(r) ** (1.0 / active.size) / math.sqrt(square)
+    for i in active:
+        out[i] *= factor
+
+
+@compiled
+def in_unit_box(r: Stream, active: npt.NDArray[np.int64], out: npt.NDArray[np.float64]) -> None:
+    """Write a point uniform in [-1, 1] of the active coordinates to `out`; the others become 0."""
+    out[:] = 0.0
+    for i in active:
+        out[i] = 2.0 * uniform(r) - 1.0

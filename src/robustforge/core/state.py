@@ -1,0 +1,247 @@
+"""The state of a run: arrays only, shared between Python and the compiled kernels.
+
+Space inside the engine is scaled so that the uncertainty set is the unit ball (or the unit box) around 0, and centred
+on the box of the designs: every kernel speaks in units of Gamma. A component that needs memory of its own declares it
+beside its kernels with `StateField`; `state_type` puts all of them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import from_dtype, types
+from numba.experimental import structref
+
+from robustforge.core.compiler import compiled
+from robustforge.core.random import uniform
+
+State = Any
+"""What a kernel takes: the state, with the fields below as attributes. (Numba checks the types, not mypy.)"""
+
+Floats = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
+
+BLOCK = 256
+"""History points that are filtered together; the coarse copy is padded to a multiple of it."""
+
+# What an agent is doing in an iteration.
+OUTSIDE, SKIPPED, WAITING, SEARCHING, STOPPED, PARTIAL, DONE = range(7)
+
+# Why a run ended.
+RUNNING, BUDGET_SPENT, SPACE_EMPTY, FAILED = range(4)
+
+# What becomes of a failed evaluation.
+RAISE, INFEASIBLE, UNKNOWN = range(3)
+
+TALLY = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            "dimension",  # variables
+            "is_box",  # the set is a box (maximum norm) and not a ball (Euclidean norm)
+            "clip",  # points are clipped to the box before they are evaluated
+            "agents",
+            "extent",  # evaluations in a complete inner search
+            "budget",  # evaluations in all
+            "spent",  # evaluations taken in
+            "free",  # evaluations of the search not promised to any agent
+            "batch",  # points that wait for a value
+            "retries",  # further attempts at a failed point
+            "on_failure",  # RAISE, INFEASIBLE or UNKNOWN
+            "failures",
+            "first_failure",  # its place in the history, or -1
+            "iteration",
+            "learnt",  # whether the searches of this iteration were learnt from
+            "closing",  # the last evaluation, f at the returned point, is under way
+            "ending",  # RUNNING, or why the search ended
+            "found",  # whether there is an incumbent: a point with a robust value
+            "barren",  # iterations in a row without an evaluation
+            "forced",  # after a scattering nobody is skipped
+            "work",  # distances computed for relocations
+            "work_limit",
+            "relocations",
+            "pause",  # come back to Python after every iteration
+            "n_dorm",
+            "n_pbest",
+            "stopping",
+        )
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Where the paper can be read in more than one way: the reading taken. `benchmarks/readings.py` tries the others.
+
+    Attributes:
+        step_by_rho: The descent component has the length of (Rho) instead of Gamma.
+        direction_after_stop: A search that was stopped early still gives a descent direction.
+        relocation_resets_best: A relocated particle forgets its personal best.
+        outside_is_idle: An iteration outside the box counts towards dormancy.
+        mutated_dimensions: Dimensions mutated on average: 0.5 as the paper's U(0, 1/n), 1 as its text says.
+        first_speed_in_x: Initial velocities are U(0, 0.1) in units of x instead of Gamma.
+    """
+
+    step_by_rho: bool = False
+    direction_after_stop: bool = True
+    relocation_resets_best: bool = False
+    outside_is_idle: bool = True
+    mutated_dimensions: float = 0.5
+    first_speed_in_x: bool = False
+
+
+READINGS = np.dtype([(field.name, np.float64) for field in fields(Readings)], align=True)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The sizes that decide how much memory a run needs."""
+
+    dimension: int = 1
+    active: int = 1
+    budget: int = 1
+    agents: int = 1
+    extent: int = 1
+    members: int = 1
+    high_cost: int = 1
+
+    @property
+    def batch(self) -> int:
+        """Points that can wait for a value at once."""
+        return self.agents * max(1, self.members)
+
+    @property
+    def padded(self) -> int:
+        """The budget rounded up to whole blocks."""
+        return -(-self.budget // BLOCK) * BLOCK
+
+
+@dataclass(frozen=True)
+class StateField:
+    """An array of the state: its name, its element type, and its shape as the plan decides it."""
+
+    name: str
+    dtype: Any
+    shape: Callable[[Plan], tuple[int, ...]]
+
+    @property
+    def numba_type(self) -> types.Array:
+        """The compiled type: a C-ordered array."""
+        return types.Array(from_dtype(np.dtype(self.dtype)), len(self.shape(Plan())), "C")
+
+
+_F, _I, _B = np.float64, np.int64, np.bool_
+
+MACHINE_FIELDS = (
+    StateField("tally", TALLY, lambda p: (1,)),
+    StateField("readings", READINGS, lambda p: (1,)),
+    StateField("rng", np.uint64, lambda p: (4,)),
+    # the space: scaled box of the agents, and the way back to the user's units
+    StateField("lower", _F, lambda p: (p.dimension,)),
+    StateField("upper", _F, lambda p: (p.dimension,)),
+    StateField("scale", _F, lambda p: (p.dimension,)),
+    StateField("centre", _F, lambda p: (p.dimension,)),
+    StateField("offset", _F, lambda p: (p.dimension,)),
+    StateField("raw_lower", _F, lambda p: (p.dimension,)),
+    StateField("raw_upper", _F, lambda p: (p.dimension,)),
+    StateField("active", _I, lambda p: (p.active,)),
+    StateField("exact", _I, lambda p: (p.dimension - p.active,)),
+    StateField("first_speed", _F, lambda p: (p.dimension,)),
+    # the history: every point evaluated, in scaled coordinates; coarse is a float32 copy, one row per coordinate
+    StateField("points", _F, lambda p: (p.budget, p.dimension)),
+    StateField("values", _F, lambda p: (p.budget,)),
+    StateField("coarse", np.float32, lambda p: (p.dimension, p.padded)),
+    StateField("slack", np.float32, lambda p: (1,)),
+    StateField("near", _I, lambda p: (p.budget,)),
+    # the agents
+    StateField("x", _F, lambda p: (p.agents, p.dimension)),
+    StateField("v", _F, lambda p: (p.agents, p.dimension)),
+    StateField("best_x", _F, lambda p: (p.agents, p.dimension)),
+    StateField("best", _F, lambda p: (p.agents,)),
+    StateField("placed", _B, lambda p: (p.agents,)),
+    StateField("incumbent", _F, lambda p: (1,)),
+    StateField("incumbent_x", _F, lambda p: (p.dimension,)),
+    StateField("status", _I, lambda p: (p.agents,)),
+    StateField("idle", _I, lambda p: (p.agents,)),
+    StateField("worst", _F, lambda p: (p.agents,)),
+    StateField("taken", _I, lambda p: (p.agents,)),
+    StateField("planned", _I, lambda p: (p.agents,)),
+    StateField("held", _I, lambda p: (p.agents,)),
+    # the batch that waits for values
+    StateField("batch_y", _F, lambda p: (p.batch, p.dimension)),
+    StateField("batch_x", _F, lambda p: (p.batch, p.dimension)),
+    StateField("batch_value", _F, lambda p: (p.batch,)),
+    StateField("batch_agent", _I, lambda p: (p.batch,)),
+    StateField("batch_row", _I, lambda p: (p.batch,)),
+    StateField("batch_try", _I, lambda p: (p.batch,)),
+)
+
+
+@structref.register
+class StateType(types.StructRef):  # type: ignore[misc]
+    """The compiled type of a state; one instance, made by `state_type`, serves all heuristics."""
+
+
+class StateProxy(structref.StructRefProxy):  # type: ignore[misc]
+    """A state as Python holds it: opaque. Its arrays are read through the dict they were made in."""
+
+
+structref.define_boxing(StateType, StateProxy)
+
+
+def state_type(declared: Iterable[StateField]) -> StateType:
+    """Return the type of a state with these fields."""
+    return StateType(tuple((field.name, field.numba_type) for field in declared))
+
+
+def allocate(declared: Iterable[StateField], plan: Plan) -> dict[str, Array]:
+    """Return zeroed arrays for a run, by name."""
+    return {field.name: np.zeros(field.shape(plan), field.dtype) for field in declared}
+
+
+def set_box(arrays: Mapping[str, Array]) -> None:
+    """Set how far the coarse filter of the history may err, from the size of the scaled box."""
+    extent = max(float(np.abs(arrays["lower"]).max()), float(np.abs(arrays["upper"]).max())) + 2.0
+    error = extent * 2.0**-22
+    arrays["slack"][0] = 1e-4 + 2 * 16 * (2 * error + error * error)
+
+
+@compiled
+def random_position(s: State, j: int) -> None:
+    """Put agent `j` at a random point of the box."""
+    for i in range(s.tally[0].dimension):
+        s.x[j, i] = s.lower[i] + uniform(s.rng) * (s.upper[i] - s.lower[i])
+
+
+@compiled
+def fresh_velocity(s: State, j: int) -> None:
+    """Draw the velocity of agent `j` anew: U(0, 0.1) in units of Gamma, in each coordinate."""
+    for i in range(s.tally[0].dimension):
+        s.v[j, i] = s.first_speed[i] * uniform(s.rng)
+
+
+@compiled
+def is_inside(s: State, j: int) -> bool:
+    """Whether agent `j` is in the box."""
+    for i in range(s.tally[0].dimension):
+        if not (s.lower[i] <= s.x[j, i] <= s.upper[i]):
+            return False
+    return True
+
+
+@compiled
+def offer(s: State, j: int, value: float) -> None:
+    """Take the position of agent `j` with its robust value as its personal best and as the incumbent, if it is better."""
+    if not s.placed[j] or value < s.best[j]:
+        s.placed[j] = True
+        s.best[j] = value
+        s.best_x[j] = s.x[j]
+    if s.tally[0].found == 0 or value < s.incumbent[0]:
+        s.tally[0].found = 1
+        s.incumbent[0] = value
+        s.incumbent_x[:] = s.x[j]

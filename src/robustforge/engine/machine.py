@@ -1,0 +1,320 @@
+"""The ask/tell machine: Algorithm 1 of the paper, turned inside out so that it never calls the objective.
+
+`advance` takes in the values of the last batch, goes on until it needs values again, writes the next batch and returns
+its size. A compiled objective loops around it in machine code (`run`), a Python one in Python, `ask` and `tell` expose
+it: one code, bitwise the same answers in every mode.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import float64, int64, types
+from numba.experimental import structref
+
+from robustforge.components import (
+    Baseline,
+    Clamp,
+    InnerForm,
+    Mutation,
+    Network,
+    Outer,
+    Relocation,
+    descent,
+    inner,
+    network,
+    relocation,
+)
+from robustforge.components.descent import DescentDirections
+from robustforge.components.inner import absorb, propose
+from robustforge.components.outer import learn, move, start
+from robustforge.core.compiler import announce_first_use, compiled
+from robustforge.core.component import record
+from robustforge.core.history import neighbours, remember, worst_of
+from robustforge.core.state import (
+    BUDGET_SPENT,
+    DONE,
+    FAILED,
+    INFEASIBLE,
+    MACHINE_FIELDS,
+    OUTSIDE,
+    PARTIAL,
+    RAISE,
+    RUNNING,
+    SEARCHING,
+    SKIPPED,
+    STOPPED,
+    WAITING,
+    Array,
+    State,
+    StateField,
+    StateProxy,
+    StateType,
+    fresh_velocity,
+    is_inside,
+    random_position,
+    state_type,
+)
+
+SLOTS = {
+    "outer": Outer,
+    "network": Network,
+    "baseline": Baseline,
+    "mutation": Mutation,
+    "clamp": Clamp,
+    "descent": DescentDirections,
+    "relocation": Relocation,
+    "inner": InnerForm,
+}
+"""The slots whose component a kernel looks up, by the name of their record in the state."""
+
+FIELDS = (
+    *MACHINE_FIELDS,
+    *(StateField(name, record(slot), lambda p: (1,)) for name, slot in SLOTS.items()),
+    *network.STATE_FIELDS,
+    *descent.STATE_FIELDS,
+    *relocation.STATE_FIELDS,
+    *inner.STATE_FIELDS,
+)
+
+OVER, PAUSED = 0, -1
+"""What `advance` returns when there is nothing to evaluate: the run is over, or it has paused after an iteration."""
+
+BARREN_LIMIT = 50
+"""Iterations in a row without an evaluation after which all agents are scattered anew."""
+
+STATE = state_type(FIELDS)
+structref.define_constructor(StateProxy, StateType, [field.name for field in FIELDS])
+
+
+@compiled
+def advance(s: State) -> int:
+    """Go on until values are needed: return the size of the batch, or OVER, or PAUSED."""
+    t = s.tally[0]
+    _take_in(s)
+    while True:
+        if t.ending == FAILED:
+            return OVER
+        if t.closing == 1:
+            return t.batch
+        if _propose(s) > 0:
+            return t.batch
+        if t.learnt == 0:
+            learn(int(s.outer[0].code), s)
+            t.learnt = 1
+            if t.pause == 1:
+                return PAUSED
+        if t.free == 0 and t.ending == RUNNING:
+            t.ending = BUDGET_SPENT
+        if t.ending == RUNNING:
+            _next_iteration(s)
+        if t.ending != RUNNING:
+            _close(s)
+
+
+@compiled
+def run(s: State, objective: Any, data: Any, evaluations: int) -> int:
+    """Advance with a compiled objective for about so many evaluations, or as much other work; return 1 while unfinished."""
+    t = s.tally[0]
+    until = t.spent + evaluations
+    work_until = t.work + 20_000 * evaluations
+    iteration_until = t.iteration + 4 * evaluations
+    while t.spent < until and t.work < work_until and t.iteration < iteration_until:
+        size = advance(s)
+        if size <= 0:
+            return 0 if size == OVER else 1
+        for b in range(size):
+            s.batch_value[b] = objective(s.batch_x[b], data)
+    return 1
+
+
+@compiled
+def _take_in(s: State) -> None:
+    """Record the values of the batch, hand them to the inner searches, and keep back what is to be tried again."""
+    t = s.tally[0]
+    size, kept = t.batch, 0
+    for b in range(size):
+        j, row, tried = s.batch_agent[b], s.batch_row[b], s.batch_try[b]
+        value = s.batch_value[b]
+        if np.isnan(value) or value == -np.inf:
+            t.failures += 1
+            if t.first_failure < 0:
+                t.first_failure = t.spent
+            value = np.inf if t.on_failure == INFEASIBLE else np.nan
+            if tried < t.retries and t.free > 0 and t.closing == 0:
+                remember(s, s.batch_y[b], np.nan)
+                t.free -= 1
+                _copy_entry(s, b, kept)
+                s.batch_try[kept] = tried + 1
+                kept += 1
+                continue
+            if t.on_failure == RAISE:
+                t.ending = FAILED
+        remember(s, s.batch_y[b], value)
+        if t.closing == 0:
+            s.held[j] -= 1
+            _count(s, j, row, value)
+    t.batch = kept
+
+
+@compiled
+def _copy_entry(s: State, source: int, target: int) -> None:
+    s.batch_y[target] = s.batch_y[source]
+    s.batch_x[target] = s.batch_x[source]
+    s.batch_agent[target] = s.batch_agent[source]
+    s.batch_row[target] = s.batch_row[source]
+
+
+@compiled
+def _count(s: State, j: int, row: int, value: float) -> None:
+    """Give a value to the inner search of agent `j`, which it may complete or stop."""
+    t = s.tally[0]
+    s.taken[j] += 1
+    absorb(int(s.inner[0].code), s, j, row, value)
+    if value > s.worst[j]:
+        s.worst[j] = value
+    if t.stopping == 1 and s.status[j] == SEARCHING and s.placed[j] and value > s.best[j]:
+        s.status[j] = STOPPED
+
+
+@compiled
+def _propose(s: State) -> int:
+    """Let every search that is under way put its next points into the batch; return the size of the batch."""
+    t = s.tally[0]
+    first = t.batch
+    for j in range(t.agents):
+        if s.status[j] < SEARCHING or s.held[j] > 0:
+            continue
+        room = s.planned[j] - s.taken[j]
+        if s.status[j] == STOPPED:
+            t.free += room  # what an early end saved
+            s.planned[j] = s.taken[j]
+        elif s.status[j] == SEARCHING:
+            if room == 0:
+                s.status[j] = DONE if s.taken[j] == t.extent else PARTIAL
+                continue
+            before = t.batch
+            propose(int(s.inner[0].code), s, j, room)
+            s.held[j] = t.batch - before
+    for b in range(first, t.batch):
+        _place(s, b)
+    return t.batch
+
+
+@compiled
+def _place(s: State, b: int) -> None:
+    """Write the batch's point `b` in the user's units, clipped to the box if that is the policy."""
+    for i in range(s.tally[0].dimension):
+        x = s.batch_y[b, i] * s.scale[i] + s.centre[i]
+        if s.tally[0].clip == 1 and not (s.raw_lower[i] <= x <= s.raw_upper[i]):
+            x = min(max(x, s.raw_lower[i]), s.raw_upper[i])
+            s.batch_y[b, i] = (x - s.centre[i]) / s.scale[i]
+        s.batch_x[b, i] = x
+
+
+@compiled
+def _next_iteration(s: State) -> None:
+    """Move the agents and begin their searches; scatter them if nobody has had anything to evaluate for long."""
+    t = s.tally[0]
+    if t.iteration == 0:
+        start(int(s.outer[0].code), s)
+    elif t.barren >= BARREN_LIMIT:
+        for j in range(t.agents):
+            random_position(s, j)
+            fresh_velocity(s, j)
+            s.idle[j] = 0
+        t.barren = 0
+        t.forced = 1
+    else:
+        move(int(s.outer[0].code), s)
+    if t.ending != RUNNING:
+        return
+    t.iteration += 1
+    t.learnt = 0
+    t.barren = 0 if _begin_searches(s) else t.barren + 1
+    t.forced = 0
+
+
+@compiled
+def _begin_searches(s: State) -> bool:
+    """Decide who searches, and promise each search its evaluations, in the order of the agents; return if anyone does.
+
+    Only as many searches begin as can be completed; what is left of the budget goes to one more, which does not count
+    as completed.
+    """
+    t = s.tally[0]
+    anyone = False
+    for j in range(t.agents):
+        s.status[j] = _standing(s, j)
+        s.worst[j] = -np.inf
+        s.taken[j] = 0
+        s.held[j] = 0
+        s.planned[j] = 0
+        if s.status[j] != SEARCHING:
+            if s.status[j] == SKIPPED or s.readings[0].outside_is_idle > 0:
+                s.idle[j] += 1
+            continue
+        s.idle[j] = 0
+        s.planned[j] = min(t.extent, t.free)
+        t.free -= s.planned[j]
+        if s.planned[j] == 0:
+            s.status[j] = WAITING
+        else:
+            anyone = True
+    return anyone
+
+
+@compiled
+def _standing(s: State, j: int) -> int:
+    """Say whether agent `j` is outside the box, need not search since the history says enough, or will search."""
+    t = s.tally[0]
+    if not is_inside(s, j):
+        return OUTSIDE
+    if t.n_dorm == 1 and s.relocation[0].code >= 0 and s.placed[j] and t.forced == 0:
+        found = neighbours(s, s.x[j], 0, 0)
+        if worst_of(s, found) > s.best[j]:
+            return SKIPPED
+    return SEARCHING
+
+
+@compiled
+def _close(s: State) -> None:
+    """Ask for the last evaluation: f at the design that will be returned. Once it is there, the batch is empty."""
+    t = s.tally[0]
+    t.batch = 0
+    if t.closing == 0:
+        for i in range(t.dimension):
+            y = s.incumbent_x[i] if t.found == 1 else s.x[0, i]
+            s.batch_y[0, i] = y - s.offset[i]
+        s.batch_agent[0] = 0
+        s.batch_try[0] = 0
+        _place(s, 0)
+        t.batch = 1
+        t.closing = 1
+
+
+@compiled
+def find_near(s: State, y: Any) -> int:
+    """Write the places of all history points in the set around scaled `y` to `s.near`; return how many there are."""
+    return int(neighbours(s, y, 0, 0))
+
+
+@compiled
+def _assemble(*arrays: Any) -> Any:
+    return StateProxy(*arrays)
+
+
+def make_state(arrays: dict[str, Array]) -> State:
+    """Return the state that stands on these arrays, in the order of `FIELDS`."""
+    return _assemble(*arrays.values())
+
+
+@cache
+def prepare() -> None:
+    """Compile the machine, or read it from the cache. Once per process."""
+    announce_first_use()
+    objective = types.FunctionType(float64(float64[::1], float64[::1]))
+    run.compile((STATE, objective, float64[::1], int64))  # type: ignore[attr-defined]
+    run.disable_compile()  # type: ignore[attr-defined]

@@ -1,0 +1,124 @@
+"""A heuristic: an outer and an inner search, the start symbol of the grammar. It compares by value and hashes stably."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from robustforge.components import Inner, Outer, Swarm
+from robustforge.core.component import Component
+from robustforge.heuristic import codec
+
+NOT_APPLICABLE = "na"
+
+
+@dataclass(frozen=True)
+class Heuristic(Component):
+    """A complete search for robust designs, assembled from components.
+
+    Args:
+        outer: Who moves where.
+        inner: How the worst case around a candidate is estimated.
+
+    Example:
+        >>> import robustforge as rf
+        >>> h = rf.heuristic("rpso+dd")
+        >>> rf.Heuristic.from_json(h.to_json()) == h
+        True
+    """
+
+    title: ClassVar[str] = "Start"
+    outer: Outer
+    inner: Inner
+
+    @property
+    def id(self) -> str:
+        """The identity of a heuristic: a hash of its canonical JSON, the same on every machine."""
+        canonical = json.dumps(codec.encode(self), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def to_json(self) -> str:
+        """Return the heuristic as JSON text."""
+        return json.dumps({"format": codec.FORMAT, **codec.encode(self)}, indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Heuristic:
+        """Return the heuristic in a JSON text, checked against the grammar; nothing in it is executed."""
+        return codec.parse(cls, text)
+
+    def save(self, path: str | Path) -> None:
+        """Write the heuristic to a JSON file."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Heuristic:
+        """Read a heuristic from a JSON file."""
+        return codec.load(cls, path)
+
+    def components(self) -> dict[str, str]:
+        """Return which alternative stands in each slot, in the terms of the paper's tables; "na" where it has no effect."""
+        outer, inner = self.outer, self.inner
+        movement = outer.movement
+        has_swarm = isinstance(outer, Swarm)
+        yes = {True: "Yes", False: "No"}
+        return {
+            "outer": outer.title,
+            "group": str(outer.agents),
+            "inner": inner.form.title,
+            "movement": movement.title if has_swarm else NOT_APPLICABLE,
+            "network": outer.network.title if has_swarm else NOT_APPLICABLE,
+            "stopping": yes[inner.stopping],
+            "n_dorm": yes[inner.n_dorm] if movement.rescue else NOT_APPLICABLE,
+            "n_pbest": yes[inner.n_pbest],
+            "mutation": outer.mutation.title if has_swarm else NOT_APPLICABLE,
+            "baseline": outer.capability.baseline.title if has_swarm else NOT_APPLICABLE,
+            "relocation": movement.rescue.title if movement.rescue else NOT_APPLICABLE,
+            "r3": movement.directions.r3 if movement.directions else NOT_APPLICABLE,
+            "clamp": outer.capability.clamp.title if has_swarm else NOT_APPLICABLE,
+        }
+
+    def describe(self, budget: int = 2000) -> str:
+        """Return the heuristic in plain words, with the numbers that follow from a budget."""
+        lines = [*_outer_words(self.outer), *_inner_words(self, budget)]
+        return "\n".join(f"- {line}" for line in lines)
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the heuristic as plain data."""
+        return codec.encode(self)
+
+
+def _outer_words(outer: Outer) -> list[str]:
+    if not isinstance(outer, Swarm):
+        return [outer.words()]
+    movement = outer.movement
+    lines = [
+        f"{outer.group} particles; {outer.network.words()}",
+        outer.capability.baseline.words(),
+    ]
+    if movement.directions:
+        lines.append(movement.directions.words())
+    if movement.rescue:
+        lines.append(movement.rescue.words())
+    lines.append(outer.mutation.words())
+    if type(outer.capability.clamp).extension:
+        lines.append(outer.capability.clamp.words())
+    return lines
+
+
+def _inner_words(heuristic: Heuristic, budget: int) -> list[str]:
+    inner = heuristic.inner
+    points = inner.points(budget, heuristic.outer.agents)
+    lines = [f"worst case of a candidate: {points} {inner.form.words()} (for a budget of {budget})"]
+    if inner.stopping:
+        lines.append("a search ends at the first point above the candidate's own best")
+    if inner.n_pbest:
+        lines.append("its value is raised to the worst evaluated point nearby")
+    if inner.n_dorm and heuristic.outer.movement.rescue:
+        lines.append("no search where the history already shows a worse point nearby; such an iteration is idle")
+    return lines

@@ -1,0 +1,234 @@
+"""A problem: an objective, the box of its designs, the set of what a design can turn into, and a policy at the edge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from numba import float64, njit
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError
+
+from robustforge.errors import ProblemError, UnknownNameError
+from robustforge.problem.functions import FUNCTIONS, placement
+from robustforge.problem.sets import Ball, Geometry, UncertaintySet
+
+Floats = npt.NDArray[np.float64]
+Outside = Literal["evaluate", "clip", "shrink"]
+Variant = Literal["original", "shifted", "rotated", "shifted-rotated"]
+
+CompiledObjective = tuple[Any, Floats]
+"""A compiled function of (x, data), and the data it is called with."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The scaled space of the engine: the uncertainty set is the unit set, the box of the designs is centred.
+
+    Attributes:
+        lower: Scaled box of the agents, which live at the centre of their set (n,).
+        upper: The same, upper side.
+        scale: Size of a unit in each variable (n,).
+        centre: What scaled 0 is in the user's units (n,).
+        offset: From a design to the centre of its set, scaled (n,).
+    """
+
+    lower: Floats
+    upper: Floats
+    scale: Floats
+    centre: Floats
+    offset: Floats
+
+
+class Problem:
+    """A robust problem: minimise over the box the worst value of `fun` in the uncertainty set around a design.
+
+    Args:
+        fun: The objective, a function of a 1-D array; Python, or compiled by Numba as float64(float64[::1]).
+        bounds: (low, high) pairs, one per variable, or `scipy.optimize.Bounds`.
+        uncertainty: A `Ball` or a `Box`.
+        outside: What happens to points outside the box: "evaluate" them, "clip" them to it, or "shrink" the box of the
+            designs so that there are none.
+        name: How the problem is called in tables.
+
+    Example:
+        >>> import robustforge as rf
+        >>> bowl = rf.Problem(lambda x: float(x @ x), bounds=[(-5, 5)] * 3, uncertainty=rf.Ball(0.5))
+        >>> bowl.dimension, bowl([1.0, 2.0, 2.0])
+        (3, 9.0)
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        bounds: Any,
+        uncertainty: UncertaintySet,
+        *,
+        outside: Outside = "evaluate",
+        name: str = "",
+    ) -> None:
+        if not callable(fun):
+            raise ProblemError("the objective must be callable", f"got {fun!r}", "Pass a function of a 1-D array")
+        if not isinstance(uncertainty, UncertaintySet):
+            raise ProblemError(
+                "`uncertainty` must be a Ball or a Box", f"got {uncertainty!r}", "Write for instance rf.Ball(0.5)"
+            )
+        if outside not in get_args(Outside):
+            raise UnknownNameError("policy for `outside`", str(outside), get_args(Outside), "robustforge solve --help")
+        self.fun = fun
+        self.lower, self.upper = read_bounds(bounds)
+        self.uncertainty = uncertainty
+        self.outside: Outside = outside
+        self.name = name or getattr(fun, "__name__", "objective")
+        self._data: Floats = np.empty(0)
+        self._takes_data = False
+        self.geometry: Geometry = uncertainty.geometry(self.dimension)
+        self.space: Space = _space(self.lower, self.upper, self.geometry, outside)
+
+    @property
+    def dimension(self) -> int:
+        """The number of variables."""
+        return int(self.lower.size)
+
+    def __call__(self, x: Any) -> Any:
+        point = np.array(x, dtype=np.float64)
+        return self.fun(point, self._data) if self._takes_data else self.fun(point)
+
+    @cached_property
+    def compiled(self) -> CompiledObjective | None:
+        """The objective as machine code with its data, or `None` if it is Python."""
+        if not isinstance(self.fun, Dispatcher):
+            return None
+        if self._takes_data:
+            self.fun.compile((float64[::1], float64[::1]))
+            return self.fun, self._data
+        return with_data(self.fun), self._data
+
+    def __repr__(self) -> str:
+        return f"<Problem {self.name}: {self.dimension} variables, {self.uncertainty!r}, outside={self.outside!r}>"
+
+
+def problem(
+    name: str, dimension: int = 30, variant: Variant = "original", seed: int | None = None, *, outside: Outside = "evaluate"
+) -> Problem:
+    """Return one of the ten test problems, compiled, with its box and its Gamma.
+
+    Args:
+        name: For instance "rastrigin"; `problems()` lists them.
+        dimension: Variables, from 2 (1 where the formula allows it).
+        variant: "original" as in the paper; "shifted" by up to 15% of the range; "rotated" about the box's centre;
+            "shifted-rotated".
+        seed: Decides the shift and the rotation; required by the variants.
+        outside: As for `Problem`.
+
+    Example:
+        >>> import robustforge as rf
+        >>> rf.problem("sphere", dimension=2)([20.0, 21.0])
+        1.0
+    """
+    if name not in FUNCTIONS:
+        raise UnknownNameError("problem", name, FUNCTIONS, "robustforge problems")
+    if variant not in get_args(Variant):
+        raise UnknownNameError("variant", str(variant), get_args(Variant), "robustforge solve --help")
+    function = FUNCTIONS[name]
+    if not isinstance(dimension, (int, np.integer)) or dimension < function.least:
+        raise ProblemError(
+            f"{name} needs an integer dimension of at least {function.least}", f"got {dimension!r}", "Pass e.g. dimension=30"
+        )
+    shifted, rotated = variant.startswith("shifted"), variant.endswith("rotated")
+    label = f"{name}-{dimension}d" + ("" if variant == "original" else f"-{variant}-{seed}")
+    made = Problem(
+        function.formula,
+        [(function.lower, function.upper)] * int(dimension),
+        Ball(function.radius),
+        outside=outside,
+        name=label,
+    )
+    made._takes_data = True
+    if variant != "original":
+        if not isinstance(seed, (int, np.integer)) or seed < 0:
+            raise ProblemError(
+                f"the {variant} variant must be drawn from a seed", f"got seed={seed!r}", "Pass for instance seed=1"
+            )
+        made._data = placement(function, int(dimension), shifted, rotated, int(seed))
+    return made
+
+
+def problems() -> tuple[str, ...]:
+    """Return the names of the test problems.
+
+    Example:
+        >>> import robustforge as rf
+        >>> len(rf.problems()), rf.problems()[0]
+        (10, 'rastrigin')
+    """
+    return tuple(FUNCTIONS)
+
+
+def read_bounds(bounds: Any) -> tuple[Floats, Floats]:
+    """Return lower and upper bounds as arrays, from pairs or from `scipy.optimize.Bounds`."""
+    fix = "Give one (low, high) pair per variable, low below high"
+    try:
+        if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
+            lower, upper = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
+            pairs = np.stack([lower, upper], axis=1).astype(np.float64)
+        else:
+            pairs = np.array([tuple(pair) for pair in bounds], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ProblemError("`bounds` must be pairs of numbers", f"got {bounds!r}", fix) from error
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.shape[0] == 0:
+        raise ProblemError("`bounds` must be pairs of numbers", f"got an array of shape {pairs.shape}", fix)
+    for number, (low, high) in enumerate(pairs):
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise ProblemError("bounds must be finite", f"those of variable {number} are ({low:g}, {high:g})", fix)
+        if low >= high:
+            word = "equal" if low == high else "reversed"
+            raise ProblemError(
+                "each lower bound must be below its upper bound",
+                f"those of variable {number} are {word}: ({low:g}, {high:g})",
+                "Swap them" if low > high else "Leave a variable that cannot change out of the problem",
+            )
+    return np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+
+
+def with_data(fun: Any) -> Any:
+    """Return a user's compiled function of x as one of (x, data), for the engine."""
+    try:
+        result = fun.compile((float64[::1],)) and fun.overloads[(float64[::1],)].signature.return_type
+    except NumbaError as error:
+        raise ProblemError(
+            "a compiled objective must take one contiguous float64 array", str(error).splitlines()[0], "See the cause above"
+        ) from error
+    if str(result) not in ("float64", "float32", "int64", "int32", "bool"):
+        raise ProblemError(
+            "a compiled objective must return a real number", f"{fun.__name__} returns {result}", "Return one float"
+        )
+
+    @njit(nogil=True)  # type: ignore[untyped-decorator]
+    def call(x: Floats, data: Floats) -> float:
+        return float(fun(x))
+
+    call.compile((float64[::1], float64[::1]))
+    return call
+
+
+def _space(lower: Floats, upper: Floats, geometry: Geometry, outside: Outside) -> Space:
+    uncertain = geometry.radii > 0
+    scale = np.where(uncertain, geometry.radii, upper - lower)
+    low, high = lower + geometry.offset, upper + geometry.offset
+    if outside == "shrink":
+        low, high = lower + geometry.radii, upper - geometry.radii
+        narrow = np.flatnonzero(low > high)
+        if narrow.size:
+            k = int(narrow[0])
+            raise ProblemError(
+                "under `shrink` the box must be wider than the uncertainty set",
+                f"variable {k} has a width of {upper[k] - lower[k]:g} and a set of {2 * geometry.radii[k]:g}",
+                "Widen the bounds, lessen the tolerance, or use outside='clip'",
+            )
+    centre = (low + high) / 2
+    return Space((low - centre) / scale, (high - centre) / scale, scale, centre, geometry.offset / scale)
