@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from robustforge.core.compiler import compiled
+from robustforge.core.compiler import inlined
 from robustforge.core.component import Component, Range, dispatch
 from robustforge.core.random import uniform
 from robustforge.core.state import State
@@ -22,28 +22,24 @@ class Baseline(Component, slot=True):
     steer: ClassVar[Any]
 
 
-@compiled
+@inlined
 def _pull(s: State, j: int, keep: float, c1: float, c2: float) -> None:
     """v = keep v + c1 r1 (own best - x) + c2 r2 (guide's best - x), coordinate by coordinate."""
     guide = s.guide[j]
-    if not s.placed[j]:
-        c1 = 0.0
-    if not s.placed[guide]:
-        c2 = 0.0
-    for i in range(s.tally[0].dimension):
-        here = s.x[j, i]
-        own = c1 * uniform(s.rng) * (s.best_x[j, i] - here)
-        shared = c2 * uniform(s.rng) * (s.best_x[guide, i] - here)
-        s.v[j, i] = keep * s.v[j, i] + own + shared
+    own, shared = (c1 if s.placed[j] else 0.0), (c2 if s.placed[guide] else 0.0)
+    x, v, best, better, rng = s.x[j], s.v[j], s.best_x[j], s.best_x[guide], s.rng
+    for i in range(x.size):
+        pull = own * uniform(rng) * (best[i] - x[i])
+        v[i] = keep * v[i] + pull + shared * uniform(rng) * (better[i] - x[i])
 
 
-@compiled
+@inlined
 def _steer_by_inertia(s: State, j: int) -> None:
     p = s.baseline[0]
     _pull(s, j, p.omega, p.c1, p.c2)
 
 
-@compiled
+@inlined
 def _steer_by_constriction(s: State, j: int) -> None:
     p = s.baseline[0]
     phi = p.c1 + p.c2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from robustforge.core.compiler import compiled
+from robustforge.core.compiler import inlined
 from robustforge.core.component import Component, Range, dispatch
 from robustforge.core.state import State
 
@@ -19,16 +19,17 @@ class Clamp(Component, slot=True):
     limit: ClassVar[Any]
 
 
-@compiled
+@inlined
 def _leave(s: State, j: int) -> None:
     pass
 
 
-@compiled
+@inlined
 def _limit_by_width(s: State, j: int) -> None:
-    for i in range(s.tally[0].dimension):
-        most = s.clamp[0].fraction * (s.upper[i] - s.lower[i])
-        s.v[j, i] = min(max(s.v[j, i], -most), most)
+    v, lower, upper, fraction = s.v[j], s.lower, s.upper, s.clamp[0].fraction
+    for i in range(v.size):
+        most = fraction * (upper[i] - lower[i])
+        v[i] = min(max(v[i], -most), most)
 
 
 @dataclass(frozen=True)

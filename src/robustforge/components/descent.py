@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from robustforge.core.compiler import compiled
+from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Component, Range
 from robustforge.core.hull import NO_DIRECTION, minimum_norm
 from robustforge.core.random import uniform
@@ -65,10 +65,11 @@ def find_direction(s: State, j: int, found: int, sigma: float, sigma_limit: floa
 
     Sigma is halved, down to its limit, until the high-cost points leave a direction open.
     """
+    values, near, direction = s.values, s.near, s.direction[j]
     s.directed[j] = False
     worst, lowest, highest = -np.inf, np.inf, -np.inf
     for k in range(found):
-        value = s.values[s.near[k]]
+        value = values[near[k]]
         worst = max(worst, value)
         if value < np.inf:
             lowest = min(lowest, value)
@@ -78,90 +79,80 @@ def find_direction(s: State, j: int, found: int, sigma: float, sigma_limit: floa
         count = _collect_high(s, j, found, worst - sigma * spread)
         if 0 < count <= s.high.size:
             length = minimum_norm(
-                s.hull_units, count, s.hull_gram, s.hull_factor, s.hull_weights, s.hull_corral, s.hull_work, s.direction[j]
+                s.hull_units, count, s.hull_gram, s.hull_factor, s.hull_weights, s.hull_corral, s.hull_work, direction
             )
             if length > NO_DIRECTION:
-                for i in range(s.tally[0].dimension):
-                    s.direction[j, i] = -s.direction[j, i] / length
+                for i in range(direction.size):
+                    direction[i] = -direction[i] / length
                 s.directed[j] = True
                 s.rho[j] = _step_length(s, j, count)
                 return
         sigma *= 0.5
 
 
-@compiled
+@inlined
 def _collect_high(s: State, j: int, found: int, threshold: float) -> int:
     """Gather the near points of at least this value as unit vectors from agent `j`; return how many there are."""
+    x, points, values, near, high, units = s.x[j], s.points, s.values, s.near, s.high, s.hull_units
     count = 0
     for k in range(found):
-        place = s.near[k]
-        if s.values[place] < threshold:
+        place = near[k]
+        if values[place] < threshold:
             continue
         square = 0.0
-        for i in range(s.tally[0].dimension):
-            gap = s.points[place, i] - s.x[j, i]
+        for i in range(x.size):
+            gap = points[place, i] - x[i]
             square += gap * gap
         if square == 0.0:
             continue
-        if count < s.high.size:
-            s.high[count] = place
+        if count < high.size:
+            high[count] = place
             length = math.sqrt(square)
-            for i in range(s.tally[0].dimension):
-                s.hull_units[count, i] = (s.points[place, i] - s.x[j, i]) / length
+            for i in range(x.size):
+                units[count, i] = (points[place, i] - x[i]) / length
         count += 1
     return count
 
 
-@compiled
+@inlined
 def _step_length(s: State, j: int, count: int) -> float:
     """Return the step along the direction that takes all high-cost points out of the neighbourhood, (Rho)."""
+    x, direction, points, high, active = s.x[j], s.direction[j], s.points, s.high, s.active
+    is_box = s.tally[0].is_box == 1
     longest = 0.0
     for k in range(count):
-        longest = max(longest, _box_exit(s, j, s.high[k]) if s.tally[0].is_box == 1 else _ball_exit(s, j, s.high[k]))
+        point = points[high[k]]
+        along, square, soonest = 0.0, 0.0, np.inf
+        for i in active:
+            d, gap = direction[i], point[i] - x[i]
+            along += d * gap
+            square += gap * gap
+            if d != 0.0:
+                soonest = min(soonest, (gap + (1.0 if d > 0 else -1.0)) / d)
+        ball = along + math.sqrt(max(0.0, along * along - square + 1.0))
+        longest = max(longest, soonest if is_box else ball)
     return longest
 
 
-@compiled
-def _ball_exit(s: State, j: int, place: int) -> float:
-    along, square = 0.0, 0.0
-    for i in range(s.tally[0].dimension):
-        gap = s.points[place, i] - s.x[j, i]
-        along += s.direction[j, i] * gap
-        square += gap * gap
-    return along + math.sqrt(max(0.0, along * along - square + 1.0))
-
-
-@compiled
-def _box_exit(s: State, j: int, place: int) -> float:
-    soonest = np.inf
-    for i in s.active:
-        d = s.direction[j, i]
-        if d != 0.0:
-            gap = s.points[place, i] - s.x[j, i]
-            soonest = min(soonest, (gap + (1.0 if d > 0 else -1.0)) / d)
-    return max(0.0, soonest) if soonest < np.inf else 0.0
-
-
-@compiled
+@inlined
 def add_descent(s: State, j: int) -> None:
     """Add C3 Gamma r3 d to the velocity of agent `j`, at least Min step long (ddVel)."""
-    if s.descent[0].code < 0 or not s.directed[j]:
-        return
     p = s.descent[0]
+    if p.code < 0 or not s.directed[j]:
+        return
+    direction, v, rng = s.direction[j], s.v[j], s.rng
     length = p.c3 * (s.rho[j] if s.readings[0].step_by_rho > 0 else 1.0)
     random = p.r3 == 0.0
     square = 0.0
-    for i in range(s.tally[0].dimension):
-        step = length * s.direction[j, i]
+    for i in range(v.size):
+        step = length * direction[i]
         if random:
-            step *= uniform(s.rng)
-        s.direction[j, i] = step
+            step *= uniform(rng)
+        direction[i] = step
         square += step * step
     grow = 1.0
     if 0.0 < square < p.min_step * p.min_step:
         grow = p.min_step / math.sqrt(square)
-    for i in range(s.tally[0].dimension):
-        s.v[j, i] += grow * s.direction[j, i]
+    for i in range(v.size):
+        v[i] += grow * direction[i]
     s.directed[j] = False
-
-

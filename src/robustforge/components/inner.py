@@ -12,10 +12,10 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from robustforge.core.compiler import compiled
+from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Component, Range, dispatch
-from robustforge.core.random import below, in_unit_ball, in_unit_box, uniform
-from robustforge.core.state import Floats, Plan, State, StateField
+from robustforge.core.random import Stream, below, in_unit_ball, in_unit_box, uniform
+from robustforge.core.state import Array, Floats, Plan, State, StateField, copy
 
 STATE_FIELDS = (
     StateField("inner_x", np.float64, lambda p: (p.agents * p.members, p.dimension)),
@@ -43,44 +43,44 @@ class InnerForm(Component, slot=True):
         return 0
 
 
-@compiled
+@inlined
 def put(s: State, j: int, row: int, offset: Floats) -> None:
     """Put the point of agent `j` at this offset into the batch."""
-    b = s.tally[0].batch
-    for i in range(s.tally[0].dimension):
-        s.batch_y[b, i] = s.x[j, i] + offset[i]
+    t = s.tally[0]
+    b = t.batch
+    y, x = s.batch_y[b], s.x[j]
+    for i in range(x.size):
+        y[i] = x[i] + offset[i]
     s.batch_agent[b] = j
     s.batch_row[b] = row
     s.batch_try[b] = 0
-    s.tally[0].batch = b + 1
+    t.batch = b + 1
 
 
 @compiled
-def sample(s: State, out: Floats) -> None:
+def sample(rng: Stream, active: Array, is_box: bool, out: Floats) -> None:
     """Write an offset uniform in the set to `out`."""
-    if s.tally[0].is_box == 1:
-        in_unit_box(s.rng, s.active, out)
+    if is_box:
+        in_unit_box(rng, active, out)
     else:
-        in_unit_ball(s.rng, s.active, out)
+        in_unit_ball(rng, active, out)
 
 
-@compiled
-def _confine(s: State, offset: Floats) -> None:
+@inlined
+def _confine(offset: Floats, active: Array, is_box: bool) -> None:
     """Bring an offset back into the set: by its length for a ball, coordinate by coordinate for a box."""
-    if s.tally[0].is_box == 1:
-        for i in s.active:
-            offset[i] = min(max(offset[i], -1.0), 1.0)
-        return
     square = 0.0
-    for i in s.active:
+    for i in active:
+        if is_box:
+            offset[i] = min(max(offset[i], -1.0), 1.0)
         square += offset[i] * offset[i]
-    if square > 1.0:
+    if not is_box and square > 1.0:
         length = math.sqrt(square)
-        for i in s.active:
+        for i in active:
             offset[i] /= length
 
 
-@compiled
+@inlined
 def _first_members(s: State, j: int, count: int, members: int) -> None:
     """Begin a search of several members with uniform samples."""
     base = j * members
@@ -88,107 +88,103 @@ def _first_members(s: State, j: int, count: int, members: int) -> None:
         s.inner_value[row] = -np.inf
         s.inner_best[row] = -np.inf
     for row in range(base, base + count):
-        sample(s, s.inner_x[row])
+        sample(s.rng, s.active, s.tally[0].is_box == 1, s.inner_x[row])
         put(s, j, row, s.inner_x[row])
 
 
 @compiled
 def _propose_sample(s: State, j: int, room: int) -> None:
-    b = s.tally[0].batch
-    sample(s, s.batch_y[b])
-    for i in range(s.tally[0].dimension):
-        s.batch_y[b, i] += s.x[j, i]
-    s.batch_agent[b] = j
-    s.batch_row[b] = 0
-    s.batch_try[b] = 0
-    s.tally[0].batch = b + 1
+    offset = s.batch_y[s.tally[0].batch]
+    sample(s.rng, s.active, s.tally[0].is_box == 1, offset)
+    put(s, j, 0, offset)
 
 
-@compiled
+@inlined
 def _absorb_nothing(s: State, j: int, row: int, value: float) -> None:
     pass
 
 
 @compiled
 def _propose_swarm(s: State, j: int, room: int) -> None:
-    p = s.inner[0]
+    p, active, rng = s.inner[0], s.active, s.rng
+    is_box = s.tally[0].is_box == 1
     members = int(p.swarm)
     count = min(members, room)
     base = j * members
     if s.taken[j] == 0:
         _first_members(s, j, count, members)
         for row in range(base, base + members):
-            for i in range(s.tally[0].dimension):
-                s.inner_v[row, i] = 0.0
-            for i in s.active:
-                s.inner_v[row, i] = 0.1 * uniform(s.rng)
+            for i in active:
+                s.inner_v[row, i] = 0.1 * uniform(rng)
         return
     leader = base
     for row in range(base + 1, base + members):
         if s.inner_best[row] > s.inner_best[leader]:
             leader = row
+    shared = s.inner_best_x[leader]
     for row in range(base, base + count):
-        for i in s.active:
-            here = s.inner_x[row, i]
-            own = p.c1 * uniform(s.rng) * (s.inner_best_x[row, i] - here)
-            shared = p.c2 * uniform(s.rng) * (s.inner_best_x[leader, i] - here)
-            s.inner_v[row, i] = p.omega * s.inner_v[row, i] + own + shared
-            s.inner_x[row, i] = here + s.inner_v[row, i]
-        _confine(s, s.inner_x[row])
-        put(s, j, row, s.inner_x[row])
+        x, v, own = s.inner_x[row], s.inner_v[row], s.inner_best_x[row]
+        for i in active:
+            pull = p.c1 * uniform(rng) * (own[i] - x[i]) + p.c2 * uniform(rng) * (shared[i] - x[i])
+            v[i] = p.omega * v[i] + pull
+            x[i] += v[i]
+        _confine(x, active, is_box)
+        put(s, j, row, x)
 
 
-@compiled
+@inlined
 def _absorb_best(s: State, j: int, row: int, value: float) -> None:
     if value > s.inner_best[row] or s.inner_best[row] == -np.inf:
         s.inner_best[row] = -np.inf if np.isnan(value) else value
-        s.inner_best_x[row] = s.inner_x[row]
+        copy(s.inner_x[row], s.inner_best_x[row])
 
 
-@compiled
+@inlined
 def _rank(s: State, base: int, members: int) -> None:
     """Sort the members of a search by value, worst case first, by insertion."""
+    value, x = s.inner_value, s.inner_x
     for k in range(base + 1, base + members):
         m = k
-        while m > base and s.inner_value[m] > s.inner_value[m - 1]:
-            s.inner_value[m], s.inner_value[m - 1] = s.inner_value[m - 1], s.inner_value[m]
-            for i in range(s.tally[0].dimension):
-                s.inner_x[m, i], s.inner_x[m - 1, i] = s.inner_x[m - 1, i], s.inner_x[m, i]
+        while m > base and value[m] > value[m - 1]:
+            value[m], value[m - 1] = value[m - 1], value[m]
+            for i in range(x.shape[1]):
+                x[m, i], x[m - 1, i] = x[m - 1, i], x[m, i]
             m -= 1
 
 
-@compiled
-def _tournament(s: State, base: int, members: int, tour: int) -> int:
+@inlined
+def _tournament(rng: Stream, members: int, tour: int) -> int:
     """Return the winner among ranked members: the one with the smallest place drawn."""
-    winner = below(s.rng, members)
+    winner = below(rng, members)
     for _ in range(tour - 1):
-        winner = min(winner, below(s.rng, members))
-    return base + winner
+        winner = min(winner, below(rng, members))
+    return winner
 
 
 @compiled
 def _propose_children(s: State, j: int, room: int) -> None:
-    p = s.inner[0]
+    p, active, rng = s.inner[0], s.active, s.rng
+    is_box = s.tally[0].is_box == 1
     members, elites, tour = int(p.population), int(p.elites), int(p.tour)
     base = j * members
     if s.taken[j] == 0:
         _first_members(s, j, min(members, room), members)
         return
     _rank(s, base, members)
-    # children are made of the old generation, kept aside in inner_v, and replace all but the elites
-    s.inner_v[base : base + members] = s.inner_x[base : base + members]
+    for row in range(base, base + members):  # the parents are kept aside, their children replace all but the elites
+        copy(s.inner_x[row], s.inner_v[row])
     for row in range(base + elites, base + elites + min(members - elites, room)):
-        first, second = _tournament(s, base, members, tour), _tournament(s, base, members, tour)
-        for i in s.active:
-            value = s.inner_v[first, i] if uniform(s.rng) < 0.5 else s.inner_v[second, i]
-            if uniform(s.rng) < p.mutation:
-                value += 2.0 * p.amplitude * (2.0 * uniform(s.rng) - 1.0)
-            s.inner_x[row, i] = value
-        _confine(s, s.inner_x[row])
-        put(s, j, row, s.inner_x[row])
+        x, one, other = s.inner_x[row], base + _tournament(rng, members, tour), base + _tournament(rng, members, tour)
+        for i in active:
+            value = s.inner_v[one, i] if uniform(rng) < 0.5 else s.inner_v[other, i]
+            if uniform(rng) < p.mutation:
+                value += 2.0 * p.amplitude * (2.0 * uniform(rng) - 1.0)
+            x[i] = value
+        _confine(x, active, is_box)
+        put(s, j, row, x)
 
 
-@compiled
+@inlined
 def _absorb_value(s: State, j: int, row: int, value: float) -> None:
     s.inner_value[row] = -np.inf if np.isnan(value) else value
 

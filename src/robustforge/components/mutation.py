@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from robustforge.core.compiler import compiled
+from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Component, Range, dispatch
 from robustforge.core.random import normal, uniform
 from robustforge.core.state import State
@@ -23,37 +23,31 @@ class Mutation(Component, slot=True):
     mutate: ClassVar[Any]
 
 
-@compiled
+@inlined
 def _leave(s: State, j: int) -> None:
     pass
 
 
 @compiled
-def _chance(s: State) -> float:
-    """Draw the chance of each dimension: U(0, 1/n), so half a dimension on average."""
-    return 2.0 * s.readings[0].mutated_dimensions * uniform(s.rng) / s.tally[0].dimension
-
-
-@compiled
 def _shift_uniformly(s: State, j: int) -> None:
-    if uniform(s.rng) >= s.mutation[0].probability:
+    x, lower, upper, rng, p = s.x[j], s.lower, s.upper, s.rng, s.mutation[0]
+    if uniform(rng) >= p.probability:
         return
-    chance = _chance(s)
-    for i in range(s.tally[0].dimension):
-        if uniform(s.rng) < chance:
-            width = s.upper[i] - s.lower[i]
-            s.x[j, i] += s.mutation[0].amplitude * width * (2.0 * uniform(s.rng) - 1.0)
+    chance = 2.0 * s.readings[0].mutated_dimensions * uniform(rng) / x.size  # U(0, 1/n)
+    for i in range(x.size):
+        if uniform(rng) < chance:
+            x[i] += p.amplitude * (upper[i] - lower[i]) * (2.0 * uniform(rng) - 1.0)
 
 
 @compiled
 def _shift_normally(s: State, j: int) -> None:
-    if uniform(s.rng) >= s.mutation[0].probability:
+    x, lower, upper, rng, p = s.x[j], s.lower, s.upper, s.rng, s.mutation[0]
+    if uniform(rng) >= p.probability:
         return
-    chance = _chance(s)
-    for i in range(s.tally[0].dimension):
-        if uniform(s.rng) < chance:
-            width = s.upper[i] - s.lower[i]
-            s.x[j, i] += s.mutation[0].amplitude * width * normal(s.rng)
+    chance = 2.0 * s.readings[0].mutated_dimensions * uniform(rng) / x.size  # U(0, 1/n)
+    for i in range(x.size):
+        if uniform(rng) < chance:
+            x[i] += p.amplitude * (upper[i] - lower[i]) * normal(rng)
 
 
 @dataclass(frozen=True)

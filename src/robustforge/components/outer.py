@@ -18,7 +18,7 @@ from robustforge.components.movement import Capability, Movement, PlainMovement
 from robustforge.components.mutation import Mutation, mutate
 from robustforge.components.network import Network, arrange, choose
 from robustforge.components.relocation import LARGEST_POPULATION, empty_centre, relocate_if_dormant
-from robustforge.core.compiler import compiled
+from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Component, Range, dispatch
 from robustforge.core.history import neighbours, worst_of
 from robustforge.core.state import (
@@ -28,6 +28,7 @@ from robustforge.core.state import (
     SPACE_EMPTY,
     STOPPED,
     State,
+    copy,
     fresh_velocity,
     is_inside,
     offer,
@@ -61,7 +62,7 @@ class Outer(Component, slot=True):
         return self.movement.directions is not None
 
 
-@compiled
+@inlined
 def _start_anywhere(s: State) -> None:
     arrange(s)
     for j in range(s.tally[0].agents):
@@ -69,7 +70,7 @@ def _start_anywhere(s: State) -> None:
         fresh_velocity(s, j)
 
 
-@compiled
+@inlined
 def _robust_value(s: State, j: int, found: int) -> float:
     """Return the value of a completed search, raised to the worst of the history nearby if nPBest says so."""
     if s.tally[0].n_pbest == 1:
@@ -87,7 +88,7 @@ def _learn_as_swarm(s: State) -> None:
         wants_direction = directed and (done or (ended_early and s.readings[0].direction_after_stop > 0))
         found = 0
         if wants_direction or (done and s.tally[0].n_pbest == 1):
-            found = neighbours(s, s.x[j], 0, 0)
+            found = neighbours(s, s.x[j])
         if done:
             offer(s, j, _robust_value(s, j, found))
         if wants_direction:
@@ -103,28 +104,30 @@ def _move_as_swarm(s: State) -> None:
         steer(int(s.baseline[0].code), s, j)
         add_descent(s, j)
         limit(int(s.clamp[0].code), s, j)
-        for i in range(s.tally[0].dimension):
-            s.x[j, i] += s.v[j, i]
+        x, v = s.x[j], s.v[j]
+        for i in range(x.size):
+            x[i] += v[i]
         mutate(int(s.mutation[0].code), s, j)
 
 
-@compiled
+@inlined
 def _learn_as_descent(s: State) -> None:
     s.directed[0] = False
     if s.worst[0] == -np.inf:
         return
-    found = neighbours(s, s.x[0], 0, 0)
+    found = neighbours(s, s.x[0])
     if s.status[0] == DONE:
         offer(s, 0, _robust_value(s, 0, found))
     find_direction(s, 0, found, s.outer[0].sigma, s.outer[0].sigma_limit)
 
 
-@compiled
+@inlined
 def _move_as_descent(s: State) -> None:
     if s.directed[0]:
         step = max(s.rho[0], s.outer[0].min_step)
-        for i in range(s.tally[0].dimension):
-            s.x[0, i] += step * s.direction[0, i]
+        x, direction = s.x[0], s.direction[0]
+        for i in range(x.size):
+            x[i] += step * direction[i]
         if is_inside(s, 0):
             return
     random_position(s, 0)  # a local minimum, or the edge of the box: begin again elsewhere
@@ -132,13 +135,13 @@ def _move_as_descent(s: State) -> None:
     s.best[0] = np.inf
 
 
-@compiled
+@inlined
 def _learn_as_leh(s: State) -> None:
     if s.status[0] == DONE and s.worst[0] > -np.inf:
-        offer(s, 0, _robust_value(s, 0, neighbours(s, s.x[0], 0, 0)))
+        offer(s, 0, _robust_value(s, 0, neighbours(s, s.x[0])))
 
 
-@compiled
+@inlined
 def _move_as_leh(s: State) -> None:
     if s.tally[0].found == 0:
         random_position(s, 0)
@@ -151,7 +154,7 @@ def _move_as_leh(s: State) -> None:
     s.tally[0].relocations += 1
     if room < 1.0:
         s.tally[0].ending = SPACE_EMPTY
-    s.x[0] = s.leh_now[0]
+    copy(s.leh_now[0], s.x[0])
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,16 @@ history are the most expensive thing a heuristic can do, so they are counted, an
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from robustforge.core.compiler import compiled
+from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Component, Range, dispatch
-from robustforge.core.random import below, uniform
-from robustforge.core.state import BLOCK, Floats, State, StateField, fresh_velocity, random_position
+from robustforge.core.random import Stream, below, uniform
+from robustforge.core.state import BLOCK, Floats, State, StateField, copy, fresh_velocity, random_position
 
 GENERATIONS = 4
 """Generations of the genetic algorithm after its first population."""
@@ -49,112 +50,108 @@ def empty_centre(s: State, population: int, chance: float, amplitude: float, eli
 
     The distance is in the norm of the set, in units of Gamma; +inf without any high-cost point.
     """
+    now, bred, room, bred_room, rng = s.leh_now, s.leh_next, s.leh_room, s.leh_next_room, s.rng
+    lower, upper = s.lower, s.upper
     _mask_high_cost(s)
     for m in range(population):
-        for i in range(s.tally[0].dimension):
-            s.leh_now[m, i] = s.lower[i] + uniform(s.rng) * (s.upper[i] - s.lower[i])
-    _room(s, s.leh_now, 0, population, s.leh_room)
+        for i in range(lower.size):
+            now[m, i] = lower[i] + uniform(rng) * (upper[i] - lower[i])
+    measure_room(s, now, 0, population, room)
     for _ in range(GENERATIONS):
-        _keep_elites(s, population, elites)
+        first = -1
+        for e in range(elites):
+            best = -1
+            for m in range(population):
+                if m != first and (best < 0 or room[m] > room[best]):
+                    best = m
+            copy(now[best], bred[e])
+            bred_room[e] = room[best]
+            first = best
         for m in range(elites, population):
-            _breed(s, m, population, chance, amplitude, tour)
-        _room(s, s.leh_next, elites, population, s.leh_next_room)
-        s.leh_now[:population] = s.leh_next[:population]
-        s.leh_room[:population] = s.leh_next_room[:population]
+            one = _tournament(rng, room, population, tour)
+            other = _tournament(rng, room, population, tour)
+            for i in range(lower.size):
+                value = now[one, i] if uniform(rng) < 0.5 else now[other, i]
+                if uniform(rng) < chance:
+                    value += amplitude * (upper[i] - lower[i]) * (2.0 * uniform(rng) - 1.0)
+                bred[m, i] = min(max(value, lower[i]), upper[i])
+        measure_room(s, bred, elites, population, bred_room)
+        for m in range(population):
+            copy(bred[m], now[m])
+            room[m] = bred_room[m]
     best = 0
     for m in range(1, population):
-        if s.leh_room[m] > s.leh_room[best]:
+        if room[m] > room[best]:
             best = m
-    for i in range(s.tally[0].dimension):
-        s.leh_now[0, i] = s.leh_now[best, i]
-    room = s.leh_room[best]
-    return float(room if s.tally[0].is_box == 1 else np.sqrt(room))
+    copy(now[best], now[0])
+    return float(math.sqrt(room[best]))
 
 
-@compiled
+@inlined
 def _mask_high_cost(s: State) -> None:
     """Mark each point of the history: 0 where it is above the best robust value, +inf where it is not."""
-    tau = s.incumbent[0]
-    for k in range(s.leh_mask.size):
-        high = k < s.tally[0].spent and s.values[k] > tau
-        s.leh_mask[k] = np.float32(0.0) if high else np.float32(np.inf)
+    mask, values, spent, tau = s.leh_mask, s.values, s.tally[0].spent, s.incumbent[0]
+    for k in range(mask.size):
+        high = k < spent and values[k] > tau
+        mask[k] = np.float32(0.0) if high else np.float32(np.inf)
 
 
 @compiled
-def _room(s: State, candidates: Floats, start: int, stop: int, room: Floats) -> None:
-    """Write the (squared, for a ball) distance from each candidate to the nearest high-cost point to `room`."""
-    gaps = np.empty(BLOCK, np.float32)
+def measure_room(s: State, candidates: Floats, start: int, stop: int, room: Floats) -> None:
+    """Write the squared distance from each candidate to the nearest high-cost point to `room`; count the work."""
+    coarse, mask, t = s.coarse, s.leh_mask, s.tally[0]
+    is_box = t.is_box == 1
+    gaps, nearest = np.empty(BLOCK, np.float32), np.empty(8, np.float32)
     for m in range(start, stop):
         room[m] = np.inf
-    is_box = s.tally[0].is_box == 1
-    for block in range(0, s.tally[0].spent, BLOCK):
+    for block in range(0, t.spent, BLOCK):
         for m in range(start, stop):
-            gaps[:] = s.leh_mask[block : block + BLOCK]
-            for i in range(s.tally[0].dimension):
+            for b in range(BLOCK):
+                gaps[b] = mask[block + b]
+            for i in range(coarse.shape[0]):
                 centre = np.float32(candidates[m, i])
-                row = s.coarse[i, block : block + BLOCK]
+                row = coarse[i, block : block + BLOCK]
                 if is_box:
                     for b in range(BLOCK):
-                        gap = abs(row[b] - centre)
-                        gaps[b] = gap if gap > gaps[b] else gaps[b]
+                        gap = row[b] - centre
+                        gaps[b] = max(gaps[b], gap * gap)
                 else:
                     for b in range(BLOCK):
                         gap = row[b] - centre
                         gaps[b] += gap * gap
-            nearest = np.float32(np.inf)
-            for b in range(BLOCK):
-                nearest = min(nearest, gaps[b])
-            room[m] = min(room[m], float(nearest))
-    s.tally[0].work += (stop - start) * s.tally[0].spent
+            for lane in range(8):
+                nearest[lane] = gaps[lane]
+            for b in range(8, BLOCK, 8):
+                for lane in range(8):
+                    gap = gaps[b + lane]
+                    nearest[lane] = gap if gap < nearest[lane] else nearest[lane]
+            for lane in range(8):
+                room[m] = min(room[m], float(nearest[lane]))
+    t.work += (stop - start) * t.spent
 
 
-@compiled
-def _keep_elites(s: State, population: int, elites: int) -> None:
-    """Copy the candidates with the most room to the next population."""
-    first = -1
-    for e in range(elites):
-        best = -1
-        for m in range(population):
-            if m != first and (best < 0 or s.leh_room[m] > s.leh_room[best]):
-                best = m
-        s.leh_next[e] = s.leh_now[best]
-        s.leh_next_room[e] = s.leh_room[best]
-        first = best
-
-
-@compiled
-def _tournament(s: State, population: int, tour: int) -> int:
-    winner = below(s.rng, population)
+@inlined
+def _tournament(rng: Stream, room: Floats, population: int, tour: int) -> int:
+    """Return the candidate with the most room among some drawn at random."""
+    winner = below(rng, population)
     for _ in range(tour - 1):
-        other = below(s.rng, population)
-        if s.leh_room[other] > s.leh_room[winner]:
+        other = below(rng, population)
+        if room[other] > room[winner]:
             winner = other
     return winner
 
 
-@compiled
-def _breed(s: State, m: int, population: int, chance: float, amplitude: float, tour: int) -> None:
-    """Write a child of two tournament winners: each coordinate from either, some of them shifted."""
-    first, second = _tournament(s, population, tour), _tournament(s, population, tour)
-    for i in range(s.tally[0].dimension):
-        parent = first if uniform(s.rng) < 0.5 else second
-        value = s.leh_now[parent, i]
-        if uniform(s.rng) < chance:
-            value += amplitude * (s.upper[i] - s.lower[i]) * (2.0 * uniform(s.rng) - 1.0)
-        s.leh_next[m, i] = min(max(value, s.lower[i]), s.upper[i])
-
-
-@compiled
+@inlined
 def _relocate_to_emptiness(s: State, j: int) -> None:
     if s.tally[0].found == 0 or s.tally[0].work >= s.tally[0].work_limit:
         random_position(s, j)
         return
     p = s.relocation[0]
     empty_centre(s, int(p.population), p.mutation, p.amplitude, int(p.elites), int(p.tour))
-    s.x[j] = s.leh_now[0]
+    copy(s.leh_now[0], s.x[j])
 
 
-@compiled
+@inlined
 def _relocate_randomly(s: State, j: int) -> None:
     random_position(s, j)
 
@@ -196,7 +193,7 @@ class RandomRelocation(Relocation):
 _relocate = dispatch(Relocation, "relocate")
 
 
-@compiled
+@inlined
 def relocate_if_dormant(s: State, j: int) -> bool:
     """Relocate agent `j` if it is dormant: its best is kept, its velocity drawn anew. Return whether it was."""
     if s.relocation[0].code < 0 or s.idle[j] < s.relocation[0].dorm:

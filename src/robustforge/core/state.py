@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numba import from_dtype, types
 from numba.experimental import structref
 
-from robustforge.core.compiler import compiled
+from robustforge.core.compiler import inlined
 from robustforge.core.random import uniform
 
 State = Any
@@ -211,37 +211,48 @@ def set_box(arrays: Mapping[str, Array]) -> None:
     arrays["slack"][0] = 1e-4 + 2 * 16 * (2 * error + error * error)
 
 
-@compiled
+@inlined
 def random_position(s: State, j: int) -> None:
     """Put agent `j` at a random point of the box."""
-    for i in range(s.tally[0].dimension):
-        s.x[j, i] = s.lower[i] + uniform(s.rng) * (s.upper[i] - s.lower[i])
+    x, lower, upper, rng = s.x[j], s.lower, s.upper, s.rng
+    for i in range(x.size):
+        x[i] = lower[i] + uniform(rng) * (upper[i] - lower[i])
 
 
-@compiled
+@inlined
 def fresh_velocity(s: State, j: int) -> None:
     """Draw the velocity of agent `j` anew: U(0, 0.1) in units of Gamma, in each coordinate."""
-    for i in range(s.tally[0].dimension):
-        s.v[j, i] = s.first_speed[i] * uniform(s.rng)
+    v, speed, rng = s.v[j], s.first_speed, s.rng
+    for i in range(v.size):
+        v[i] = speed[i] * uniform(rng)
 
 
-@compiled
+@inlined
 def is_inside(s: State, j: int) -> bool:
     """Whether agent `j` is in the box."""
-    for i in range(s.tally[0].dimension):
-        if not (s.lower[i] <= s.x[j, i] <= s.upper[i]):
-            return False
-    return True
+    x, lower, upper = s.x[j], s.lower, s.upper
+    inside = True
+    for i in range(x.size):
+        inside = inside and lower[i] <= x[i] <= upper[i]
+    return inside
 
 
-@compiled
+@inlined
+def copy(source: Floats, target: Floats) -> None:
+    """Copy a row. (A slice assignment would compile the message for rows of unequal length, too.)"""
+    for i in range(target.size):
+        target[i] = source[i]
+
+
+@inlined
 def offer(s: State, j: int, value: float) -> None:
     """Take the position of agent `j` with its robust value as its personal best and as the incumbent, if it is better."""
+    t = s.tally[0]
     if not s.placed[j] or value < s.best[j]:
         s.placed[j] = True
         s.best[j] = value
-        s.best_x[j] = s.x[j]
-    if s.tally[0].found == 0 or value < s.incumbent[0]:
-        s.tally[0].found = 1
+        copy(s.x[j], s.best_x[j])
+    if t.found == 0 or value < s.incumbent[0]:
+        t.found = 1
         s.incumbent[0] = value
-        s.incumbent_x[:] = s.x[j]
+        copy(s.x[j], s.incumbent_x)

@@ -30,7 +30,7 @@ from robustforge.components import (
 from robustforge.components.descent import DescentDirections
 from robustforge.components.inner import absorb, propose
 from robustforge.components.outer import learn, move, start
-from robustforge.core.compiler import announce_first_use, compiled
+from robustforge.core.compiler import announce_first_use, compiled, inlined
 from robustforge.core.component import record
 from robustforge.core.history import neighbours, remember, worst_of
 from robustforge.core.state import (
@@ -52,6 +52,7 @@ from robustforge.core.state import (
     StateField,
     StateProxy,
     StateType,
+    copy,
     fresh_velocity,
     is_inside,
     random_position,
@@ -130,7 +131,7 @@ def run(s: State, objective: Any, data: Any, evaluations: int) -> int:
     return 1
 
 
-@compiled
+@inlined
 def _take_in(s: State) -> None:
     """Record the values of the batch, hand them to the inner searches, and keep back what is to be tried again."""
     t = s.tally[0]
@@ -159,15 +160,15 @@ def _take_in(s: State) -> None:
     t.batch = kept
 
 
-@compiled
+@inlined
 def _copy_entry(s: State, source: int, target: int) -> None:
-    s.batch_y[target] = s.batch_y[source]
-    s.batch_x[target] = s.batch_x[source]
+    copy(s.batch_y[source], s.batch_y[target])
+    copy(s.batch_x[source], s.batch_x[target])
     s.batch_agent[target] = s.batch_agent[source]
     s.batch_row[target] = s.batch_row[source]
 
 
-@compiled
+@inlined
 def _count(s: State, j: int, row: int, value: float) -> None:
     """Give a value to the inner search of agent `j`, which it may complete or stop."""
     t = s.tally[0]
@@ -179,7 +180,7 @@ def _count(s: State, j: int, row: int, value: float) -> None:
         s.status[j] = STOPPED
 
 
-@compiled
+@inlined
 def _propose(s: State) -> int:
     """Let every search that is under way put its next points into the batch; return the size of the batch."""
     t = s.tally[0]
@@ -203,18 +204,19 @@ def _propose(s: State) -> int:
     return t.batch
 
 
-@compiled
+@inlined
 def _place(s: State, b: int) -> None:
     """Write the batch's point `b` in the user's units, clipped to the box if that is the policy."""
-    for i in range(s.tally[0].dimension):
-        x = s.batch_y[b, i] * s.scale[i] + s.centre[i]
-        if s.tally[0].clip == 1 and not (s.raw_lower[i] <= x <= s.raw_upper[i]):
-            x = min(max(x, s.raw_lower[i]), s.raw_upper[i])
-            s.batch_y[b, i] = (x - s.centre[i]) / s.scale[i]
-        s.batch_x[b, i] = x
+    y, x, scale, centre, lower, upper = s.batch_y[b], s.batch_x[b], s.scale, s.centre, s.raw_lower, s.raw_upper
+    clip = s.tally[0].clip == 1
+    for i in range(x.size):
+        x[i] = y[i] * scale[i] + centre[i]
+        if clip and not (lower[i] <= x[i] <= upper[i]):
+            x[i] = min(max(x[i], lower[i]), upper[i])
+            y[i] = (x[i] - centre[i]) / scale[i]
 
 
-@compiled
+@inlined
 def _next_iteration(s: State) -> None:
     """Move the agents and begin their searches; scatter them if nobody has had anything to evaluate for long."""
     t = s.tally[0]
@@ -237,7 +239,7 @@ def _next_iteration(s: State) -> None:
     t.forced = 0
 
 
-@compiled
+@inlined
 def _begin_searches(s: State) -> bool:
     """Decide who searches, and promise each search its evaluations, in the order of the agents; return if anyone does.
 
@@ -266,20 +268,20 @@ def _begin_searches(s: State) -> bool:
     return anyone
 
 
-@compiled
+@inlined
 def _standing(s: State, j: int) -> int:
     """Say whether agent `j` is outside the box, need not search since the history says enough, or will search."""
     t = s.tally[0]
     if not is_inside(s, j):
         return OUTSIDE
     if t.n_dorm == 1 and s.relocation[0].code >= 0 and s.placed[j] and t.forced == 0:
-        found = neighbours(s, s.x[j], 0, 0)
+        found = neighbours(s, s.x[j])
         if worst_of(s, found) > s.best[j]:
             return SKIPPED
     return SEARCHING
 
 
-@compiled
+@inlined
 def _close(s: State) -> None:
     """Ask for the last evaluation: f at the design that will be returned. Once it is there, the batch is empty."""
     t = s.tally[0]
@@ -298,7 +300,7 @@ def _close(s: State) -> None:
 @compiled
 def find_near(s: State, y: Any) -> int:
     """Write the places of all history points in the set around scaled `y` to `s.near`; return how many there are."""
-    return int(neighbours(s, y, 0, 0))
+    return int(neighbours(s, y))
 
 
 @compiled
