@@ -1,7 +1,7 @@
 """The history of a run: every point evaluated with its value, and the question which of them lie in a neighbourhood.
 
-Hits are rare in high dimension, so the question is answered in two steps: a branch-free filter over the first
-coordinates in float32, block by block, and the exact distance in float64 for what is left. Points whose value is
+Hits are rare in high dimension, so the question is answered in steps: branch-free filters over a few coordinates, then
+more, in float32, block by block; and the exact distance in float64 for what these leave in doubt. Points whose value is
 unknown (NaN) are never in a neighbourhood; infeasible ones (+inf) are.
 """
 
@@ -12,8 +12,9 @@ import numpy as np
 from robustforge.core.compiler import compiled, inlined
 from robustforge.core.state import BLOCK, Array, Floats, State
 
-_FILTERED = 16  # coordinates looked at by the filter
-_FIRST = 4  # of these, looked at before a block is given up
+_FIRST = 4  # coordinates looked at before a block is given up
+_FILTERED = 16  # coordinates looked at before the points that are left are looked at one by one,
+_MANY = 8  # or, where they are more than this, once more together
 _EDGE = 1e-9  # a sampled point stays in its own ball after rounding
 
 
@@ -40,16 +41,32 @@ def neighbours(s: State, y: Floats) -> int:
     """
     stop, is_box = s.tally[0].spent, s.tally[0].is_box == 1
     points, values, near, active, exact = s.points, s.values, s.near, s.active, s.exact
-    coarse, limit = s.coarse, np.float32(1.0) + s.slack[0]
+    coarse, slack = s.coarse, s.slack[0]
+    surely, maybe = np.float32(1.0) - slack, np.float32(1.0) + slack
     gaps = np.empty(BLOCK, np.float32)
+    some, more = min(_FIRST, active.size), min(_FILTERED, active.size)
     found = 0
     for block in range(0, stop, BLOCK):
-        if not _filter(coarse, active, y, block, is_box, limit, gaps):
+        for b in range(BLOCK):
+            gaps[b] = np.float32(0.0)
+        _widen(coarse, active, y, block, 0, some, is_box, gaps)
+        if _close(gaps, maybe) == 0:
             continue
+        _widen(coarse, active, y, block, some, more, is_box, gaps)
+        count = _close(gaps, maybe)
+        if count == 0:
+            continue
+        whole = active.size == more
+        if count > _MANY and not whole:
+            _widen(coarse, active, y, block, more, active.size, is_box, gaps)
+            whole = True
+        whole = whole and exact.size == 0
         for k in range(block, min(block + BLOCK, stop)):
-            if gaps[k - block] <= limit and not np.isnan(values[k]) and _holds(points[k], y, active, exact, is_box):
-                near[found] = k
-                found += 1
+            gap = gaps[k - block]
+            if gap <= maybe and not np.isnan(values[k]):
+                if (whole and gap < surely) or _holds(points[k], y, active, exact, is_box):
+                    near[found] = k
+                    found += 1
     return found
 
 
@@ -67,22 +84,31 @@ def worst_of(s: State, found: int) -> float:
 def _holds(point: Floats, y: Floats, active: Array, exact: Array, is_box: bool) -> bool:
     """Whether the set around `y` holds the point; coordinates with tolerance 0 must be equal."""
     total = 0.0
-    for i in active:
-        gap = point[i] - y[i]
-        total = max(total, gap * gap) if is_box else total + gap * gap
-    equal = True
-    for i in exact:
-        equal = equal and point[i] == y[i]
-    return equal and total <= 1.0 + _EDGE
+    if is_box or exact.size > 0:
+        for i in active:
+            gap = point[i] - y[i]
+            total = max(total, gap * gap) if is_box else total + gap * gap
+        for i in exact:
+            if point[i] != y[i]:
+                total = np.inf
+    else:
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0  # independent chains, in a fixed order
+        for i in range(0, y.size - 3, 4):
+            g0, g1, g2, g3 = point[i] - y[i], point[i + 1] - y[i + 1], point[i + 2] - y[i + 2], point[i + 3] - y[i + 3]
+            s0, s1, s2, s3 = s0 + g0 * g0, s1 + g1 * g1, s2 + g2 * g2, s3 + g3 * g3
+        for i in range(y.size - y.size % 4, y.size):
+            s0 += (point[i] - y[i]) * (point[i] - y[i])
+        total = (s0 + s1) + (s2 + s3)
+    return total <= 1.0 + _EDGE
 
 
-@inlined
-def _filter(coarse: Array, active: Array, y: Floats, block: int, is_box: bool, limit: float, gaps: Array) -> bool:
-    """Write the squared gaps of a block in the first coordinates to `gaps`; return whether any may be close enough."""
-    for b in range(BLOCK):
-        gaps[b] = np.float32(0.0)
-    for done in range(min(_FILTERED, active.size)):
-        i = active[done]
+@compiled
+def _widen(
+    coarse: Array, active: Array, y: Floats, block: int, start: int, stop: int, is_box: bool, gaps: Array
+) -> None:
+    """Take further coordinates into account in the squared gaps between a block's points and `y`."""
+    for place in range(start, stop):
+        i = active[place]
         centre = np.float32(y[i])
         row = coarse[i, block : block + BLOCK]
         if is_box:
@@ -93,10 +119,12 @@ def _filter(coarse: Array, active: Array, y: Floats, block: int, is_box: bool, l
             for b in range(BLOCK):
                 gap = row[b] - centre
                 gaps[b] += gap * gap
-        if done == _FIRST - 1:
-            hits = 0
-            for b in range(BLOCK):
-                hits += 1 if gaps[b] <= limit else 0
-            if hits == 0:
-                return False
-    return True
+
+
+@inlined
+def _close(gaps: Array, limit: float) -> int:
+    """Count the gaps up to a limit."""
+    count = 0
+    for b in range(BLOCK):
+        count += 1 if gaps[b] <= limit else 0
+    return count

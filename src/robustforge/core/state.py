@@ -207,8 +207,9 @@ def allocate(declared: Iterable[StateField], plan: Plan) -> dict[str, Array]:
 def set_box(arrays: Mapping[str, Array]) -> None:
     """Set how far the coarse filter of the history may err, from the size of the scaled box."""
     extent = max(float(np.abs(arrays["lower"]).max()), float(np.abs(arrays["upper"]).max())) + 2.0
-    error = extent * 2.0**-22
-    arrays["slack"][0] = 1e-4 + 2 * 16 * (2 * error + error * error)
+    error = extent * 2.0**-22  # of a coordinate difference in float32
+    count = arrays["active"].size
+    arrays["slack"][0] = 1e-4 + count * 2.0**-22 + 2 * error * count**0.5 + count * error * error
 
 
 @inlined
