@@ -22,7 +22,6 @@ from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Component, Range, dispatch
 from robustforge.core.history import neighbours, worst_of
 from robustforge.core.state import (
-    BUDGET_SPENT,
     DONE,
     PARTIAL,
     SPACE_EMPTY,
@@ -45,6 +44,8 @@ class Outer(Component, slot=True):
     start: ClassVar[Any]
     learn: ClassVar[Any]
     move: ClassVar[Any]
+    work_per_evaluation: ClassVar[int] = 5000
+    """Distances that relocations may compute, per evaluation of the budget; beyond that they go to random points."""
 
     @property
     def agents(self) -> int:
@@ -110,51 +111,51 @@ def _move_as_swarm(s: State) -> None:
         mutate(int(s.mutation[0].code), s, j)
 
 
-@inlined
+@compiled
 def _learn_as_descent(s: State) -> None:
-    s.directed[0] = False
-    if s.worst[0] == -np.inf:
-        return
-    found = neighbours(s, s.x[0])
-    if s.status[0] == DONE:
-        offer(s, 0, _robust_value(s, 0, found))
-    find_direction(s, 0, found, s.outer[0].sigma, s.outer[0].sigma_limit)
+    for j in range(s.tally[0].agents):
+        s.directed[j] = False
+        if s.worst[j] > -np.inf:
+            found = neighbours(s, s.x[j])
+            if s.status[j] == DONE:
+                offer(s, j, _robust_value(s, j, found))
+            find_direction(s, j, found, s.outer[0].sigma, s.outer[0].sigma_limit)
 
 
-@inlined
+@compiled
 def _move_as_descent(s: State) -> None:
-    if s.directed[0]:
-        step = max(s.rho[0], s.outer[0].min_step)
-        x, direction = s.x[0], s.direction[0]
-        for i in range(x.size):
-            x[i] += step * direction[i]
-        if is_inside(s, 0):
-            return
-    random_position(s, 0)  # a local minimum, or the edge of the box: begin again elsewhere
-    s.placed[0] = False
-    s.best[0] = np.inf
+    for j in range(s.tally[0].agents):
+        if s.directed[j]:
+            step = max(s.rho[j], s.outer[0].min_step)
+            x, direction = s.x[j], s.direction[j]
+            for i in range(x.size):
+                x[i] += step * direction[i]
+            if is_inside(s, j):
+                continue
+        random_position(s, j)  # a local minimum, or the edge of the box: begin again elsewhere
+        s.placed[j] = False
+        s.best[j] = np.inf
 
 
-@inlined
+@compiled
 def _learn_as_leh(s: State) -> None:
-    if s.status[0] == DONE and s.worst[0] > -np.inf:
-        offer(s, 0, _robust_value(s, 0, neighbours(s, s.x[0])))
+    for j in range(s.tally[0].agents):
+        if s.status[j] == DONE and s.worst[j] > -np.inf:
+            offer(s, j, _robust_value(s, j, neighbours(s, s.x[j])))
 
 
-@inlined
+@compiled
 def _move_as_leh(s: State) -> None:
-    if s.tally[0].found == 0:
-        random_position(s, 0)
-        return
-    if s.tally[0].work >= s.tally[0].work_limit:
-        s.tally[0].ending = BUDGET_SPENT
-        return
-    p = s.outer[0]
-    room = empty_centre(s, int(p.population), p.mutation, p.amplitude, int(p.elites), int(p.tour))
-    s.tally[0].relocations += 1
-    if room < 1.0:
-        s.tally[0].ending = SPACE_EMPTY
-    copy(s.leh_now[0], s.x[0])
+    t, p = s.tally[0], s.outer[0]
+    for j in range(t.agents):
+        if t.found == 0 or t.work >= t.work_limit:
+            random_position(s, j)
+            continue
+        room = empty_centre(s, int(p.population), p.mutation, p.amplitude, int(p.elites), int(p.tour))
+        t.relocations += 1
+        if room < 1.0:
+            t.ending = SPACE_EMPTY
+        copy(s.leh_now[0], s.x[j])
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,7 @@ class LehSearch(Outer):
     title: ClassVar[str] = "LEH search"
     source: ClassVar[str] = "Hughes, Goerigk and Wright 2019"
     extension: ClassVar[bool] = True
+    work_per_evaluation: ClassVar[int] = 100_000
     population: Annotated[int, Range(5, LARGEST_POPULATION), "candidates of the genetic algorithm"]
     mutation: Annotated[float, Range(0.01, 0.5), "chance that a coordinate is shifted"]
     amplitude: Annotated[float, Range(0.05, 0.5), "largest shift, as a share of the box width"]

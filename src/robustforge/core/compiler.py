@@ -1,6 +1,6 @@
 """Compiles the package's kernels with Numba, once per machine and per version of the sources.
 
-`compiled` is the only decorator in use. It puts machine code into one folder per *fingerprint* of the package's
+`compiled` and `inlined` are the only decorators in use. They put machine code into one folder per *fingerprint* of the
 sources, since Numba by itself does not see an edit in a callee of another file; so no edit ever meets stale code, and
 a read-only install works. Nothing is compiled on import: the first solve does it, and says so.
 """
@@ -108,12 +108,14 @@ def cache_folder() -> Path:
 
 @cache
 def fingerprint() -> str:
-    """Return a hash of the package's sources and of what compiles them."""
+    """Return a hash of the modules that have anything to do with compiled code, and of what compiles them."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
     package = Path(__file__).resolve().parent.parent
     for path in sorted(package.rglob("*.py")):
-        digest.update(path.relative_to(package).as_posix().encode())
-        digest.update(path.read_bytes())
+        source = path.read_bytes()
+        if b"core.compiler import" in source or path == Path(__file__).resolve():
+            digest.update(path.relative_to(package).as_posix().encode())
+            digest.update(source)
     return digest.hexdigest()[:16]
 
 

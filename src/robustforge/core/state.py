@@ -186,6 +186,11 @@ MACHINE_FIELDS = (
 class StateType(types.StructRef):  # type: ignore[misc]
     """The compiled type of a state; one instance, made by `state_type`, serves all heuristics."""
 
+    @property
+    def mangling_args(self) -> tuple[str, tuple[()]]:
+        """A short name in machine code: the long one, with all fields, would be part of every symbol."""
+        return "State", ()
+
 
 class StateProxy(structref.StructRefProxy):  # type: ignore[misc]
     """A state as Python holds it: opaque. Its arrays are read through the dict they were made in."""

@@ -116,8 +116,11 @@ def advance(s: State) -> int:
 
 
 @compiled
-def run(s: State, objective: Any, data: Any, evaluations: int) -> int:
-    """Advance with a compiled objective for about so many evaluations, or as much other work; return 1 while unfinished."""
+def run(s: State, advance: Any, objective: Any, data: Any, evaluations: int) -> int:
+    """Advance with a compiled objective for about so many evaluations, or as much other work; return 1 while unfinished.
+
+    `advance` comes as an argument, that is by its address, so that it is not compiled again as a part of this.
+    """
     t = s.tally[0]
     until = t.spent + evaluations
     work_until = t.work + 20_000 * evaluations
@@ -131,7 +134,7 @@ def run(s: State, objective: Any, data: Any, evaluations: int) -> int:
     return 1
 
 
-@inlined
+@compiled
 def _take_in(s: State) -> None:
     """Record the values of the batch, hand them to the inner searches, and keep back what is to be tried again."""
     t = s.tally[0]
@@ -180,7 +183,7 @@ def _count(s: State, j: int, row: int, value: float) -> None:
         s.status[j] = STOPPED
 
 
-@inlined
+@compiled
 def _propose(s: State) -> int:
     """Let every search that is under way put its next points into the batch; return the size of the batch."""
     t = s.tally[0]
@@ -216,7 +219,7 @@ def _place(s: State, b: int) -> None:
             y[i] = (x[i] - centre[i]) / scale[i]
 
 
-@inlined
+@compiled
 def _next_iteration(s: State) -> None:
     """Move the agents and begin their searches; scatter them if nobody has had anything to evaluate for long."""
     t = s.tally[0]
@@ -239,7 +242,7 @@ def _next_iteration(s: State) -> None:
     t.forced = 0
 
 
-@inlined
+@compiled
 def _begin_searches(s: State) -> bool:
     """Decide who searches, and promise each search its evaluations, in the order of the agents; return if anyone does.
 
@@ -317,6 +320,8 @@ def make_state(arrays: dict[str, Array]) -> State:
 def prepare() -> None:
     """Compile the machine, or read it from the cache. Once per process."""
     announce_first_use()
+    step = types.FunctionType(int64(STATE))
     objective = types.FunctionType(float64(float64[::1], float64[::1]))
-    run.compile((STATE, objective, float64[::1], int64))  # type: ignore[attr-defined]
+    advance.compile((STATE,))  # type: ignore[attr-defined]
+    run.compile((STATE, step, objective, float64[::1], int64))  # type: ignore[attr-defined]
     run.disable_compile()  # type: ignore[attr-defined]

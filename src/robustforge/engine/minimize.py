@@ -159,7 +159,7 @@ def _run_compiled(search: Optimizer, callback: Callback | None) -> None:
     fun, data = compiled
     search.arrays["tally"]["pause"] = callback is not None
     try:
-        while machine.run(search.state, fun, data, EVALUATIONS_PER_SLICE):
+        while machine.run(search.state, machine.advance, fun, data, EVALUATIONS_PER_SLICE):
             if callback is not None and _called_back(search, callback):
                 return
     except Exception as error:

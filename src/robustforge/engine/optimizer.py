@@ -33,9 +33,6 @@ from robustforge.problem import Problem, UncertaintySet
 Floats = npt.NDArray[np.float64]
 OnFailure = Literal["raise", "infeasible", "unknown"]
 
-WORK_PER_EVALUATION = 5000
-"""Distances that relocations may compute, per evaluation of the budget; beyond that they are random."""
-
 DIMENSION_OF_LARGE = 55
 """Up to here the default heuristic is the one for 30 variables, above it the one for 100."""
 
@@ -320,7 +317,7 @@ def _arrays(
         "free": budget - 1,
         "first_failure": -1,
         "learnt": 1,
-        "work_limit": WORK_PER_EVALUATION * budget,
+        "work_limit": outer.work_per_evaluation * budget,
         "n_dorm": inner.n_dorm,
         "n_pbest": inner.n_pbest,
         "stopping": inner.stopping,
