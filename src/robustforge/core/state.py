@@ -50,6 +50,7 @@ TALLY = np.dtype(
             "spent",  # evaluations taken in
             "free",  # evaluations of the search not promised to any agent
             "batch",  # points that wait for a value
+            "evaluated",  # how many of them a compiled objective has got to
             "retries",  # further attempts at a failed point
             "on_failure",  # RAISE, INFEASIBLE or UNKNOWN
             "failures",

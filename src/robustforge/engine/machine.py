@@ -80,8 +80,8 @@ FIELDS = (
     *inner.STATE_FIELDS,
 )
 
-OVER, PAUSED = 0, -1
-"""What `advance` returns when there is nothing to evaluate: the run is over, or it has paused after an iteration."""
+OVER, PAUSED, UNFINISHED = 0, -1, -2
+"""What `advance` and `run` return when nothing waits: the run is over, has paused after an iteration, or can go on."""
 
 BARREN_LIMIT = 50
 """Iterations in a row without an evaluation after which all agents are scattered anew."""
@@ -117,7 +117,7 @@ def advance(s: State) -> int:
 
 @compiled
 def run(s: State, advance: Any, objective: Any, data: Any, evaluations: int) -> int:
-    """Advance with a compiled objective for about so many evaluations, or as much other work; return 1 while unfinished.
+    """Advance with a compiled objective for about so many evaluations, or as much other work; return why it came back.
 
     `advance` comes as an argument, that is by its address, so that it is not compiled again as a part of this.
     """
@@ -128,10 +128,12 @@ def run(s: State, advance: Any, objective: Any, data: Any, evaluations: int) -> 
     while t.spent < until and t.work < work_until and t.iteration < iteration_until:
         size = advance(s)
         if size <= 0:
-            return 0 if size == OVER else 1
+            return size
+        t.evaluated = 0  # how many of the batch, should the objective raise
         for b in range(size):
             s.batch_value[b] = objective(s.batch_x[b], data)
-    return 1
+            t.evaluated = b + 1
+    return UNFINISHED
 
 
 @compiled

@@ -16,6 +16,7 @@ from robustforge.engine.optimizer import OnFailure, Optimizer
 from robustforge.errors import ProblemError
 from robustforge.heuristic import Heuristic
 from robustforge.problem import Problem, UncertaintySet
+from robustforge.problem.problem import CompiledObjective
 
 Floats = npt.NDArray[np.float64]
 Callback = Callable[[OptimizeResult], Any]
@@ -86,10 +87,18 @@ def minimize(
             )
         problem = Problem(fun, bounds, uncertainty, outside=outside)
     search = Optimizer(problem, None, budget, heuristic, rng, on_failure=on_failure, retries=retries)
-    if not args and not vectorized and problem.compiled is not None:
-        _run_compiled(search, callback)
-    else:
-        _run_python(search, Objective(problem, args, vectorized, on_failure), callback)
+    compiled = None if args or vectorized else problem.compiled
+    machine.prepare()
+    search.arrays["tally"]["pause"] = callback is not None
+    try:
+        if compiled is not None:
+            _loop_compiled(search, compiled, callback)
+        else:
+            _loop_python(search, Objective(problem, args, vectorized, on_failure), callback)
+        search.raise_failure()
+    except (Exception, KeyboardInterrupt) as error:
+        _attach_result(error, search)
+        raise
     return search.result()
 
 
@@ -124,7 +133,7 @@ class Objective:
             if self.lenient:
                 return np.nan
             raise
-        if type(value) is float:
+        if isinstance(value, float):
             return value
         return self._number(search, point, value)
 
@@ -152,40 +161,27 @@ class Objective:
         return values
 
 
-def _run_compiled(search: Optimizer, callback: Callback | None) -> None:
-    machine.prepare()
-    compiled = search.problem.compiled
-    assert compiled is not None
+def _loop_compiled(search: Optimizer, compiled: CompiledObjective, callback: Callback | None) -> None:
     fun, data = compiled
-    search.arrays["tally"]["pause"] = callback is not None
-    try:
-        while machine.run(search.state, machine.advance, fun, data, EVALUATIONS_PER_SLICE):
-            if callback is not None and _called_back(search, callback):
-                return
-    except Exception as error:
-        raise _with_result(error, search)
-    search.raise_failure()
+    while True:
+        try:
+            why = machine.run(search.state, machine.advance, fun, data, EVALUATIONS_PER_SLICE)
+        finally:
+            search.note_evaluated()
+        if why == machine.OVER or (why == machine.PAUSED and callback and _called_back(search, callback)):
+            return
 
 
-def _run_python(search: Optimizer, objective: Objective, callback: Callback | None) -> None:
-    machine.prepare()
+def _loop_python(search: Optimizer, objective: Objective, callback: Callback | None) -> None:
     arrays, state = search.arrays, search.state
-    arrays["tally"]["pause"] = callback is not None
     while True:
         size = machine.advance(state)
-        if size == machine.OVER:
-            break
-        if size == machine.PAUSED:
-            if callback is not None and _called_back(search, callback):
-                return
-            continue
-        search._told = told = np.zeros(size, np.bool_)
-        try:
+        if size == machine.OVER or (size == machine.PAUSED and callback and _called_back(search, callback)):
+            return
+        if size > 0:
+            search._told = told = np.zeros(size, np.bool_)
             objective.fill(search, arrays["batch_x"][:size], arrays["batch_value"][:size], told)
-        except Exception as error:
-            raise _with_result(error, search)
-        search._told = _NONE
-    search.raise_failure()
+            search._told = _NONE
 
 
 _NONE = np.zeros(0, np.bool_)
@@ -201,10 +197,9 @@ def _called_back(search: Optimizer, callback: Callback) -> bool:
     return False
 
 
-def _with_result(error: Exception, search: Optimizer) -> Exception:
-    """Return the objective's exception with what was found until then as its `result`."""
-    result = search.result()
+def _attach_result(error: BaseException, search: Optimizer) -> None:
+    """Give an exception that ends the search what was found until then, as its `result`."""
     if getattr(error, "result", None) is None:
+        result = search.result()
         error.result = result  # type: ignore[attr-defined]
         error.add_note(f"robustforge: {result.nfev} evaluations were done; see the exception's `result`.")
-    return error

@@ -136,6 +136,10 @@ class Optimizer:
         self.raise_failure()
         return size
 
+    def note_evaluated(self) -> None:
+        """Take note of how many points of the batch a compiled objective has evaluated, for `result`."""
+        self._told = np.arange(int(self._tally["batch"][0])) < self._tally["evaluated"][0]
+
     def raise_failure(self) -> None:
         """Raise the failure that ended the run, if one did."""
         if self._tally["ending"][0] == FAILED:

@@ -1,0 +1,225 @@
+"""`minimize` as a user of SciPy expects it, and what an objective that misbehaves gets."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from conftest import bowl, same
+from numba import njit
+from scipy.optimize import OptimizeResult
+
+import robustforge as rf
+from robustforge.errors import ObjectiveError
+
+BOX = ([(-3, 5)] * 4, rf.Ball(0.5))
+
+
+def solve(fun, budget=200, heuristic="rpso+dd", rng=1, **options):
+    return rf.minimize(fun, *BOX, budget, heuristic, rng, **options)
+
+
+def test_the_result_has_all_its_parts():
+    result = solve(bowl)
+    assert isinstance(result, OptimizeResult)
+    assert result.success
+    assert result.message == "the budget is spent"
+    assert result.nfev == 200
+    assert result.x.shape == result.worst_x.shape == (4,)
+    assert result.fun >= max(result.nominal_fun, result.estimate)
+    assert result.history.x.shape == (200, 4)
+    assert np.array_equal(result.history.x[-1], result.x)
+    assert result.heuristic == rf.heuristic("rpso+dd")
+
+
+def test_it_finds_the_robust_optimum_of_a_bowl():
+    result = solve(bowl, budget=3000, heuristic="paper/30d/general")
+    assert result.x == pytest.approx([1.0] * 4, abs=0.15)
+    assert result.fun == pytest.approx(0.25, abs=0.15)
+
+
+def test_args_and_inputs_are_not_modified():
+    def spoil(x, factor):
+        value = factor * float(np.sum((x - 1.0) ** 2))
+        x[:] = 99.0
+        return value
+
+    bounds = np.array([(-3.0, 5.0)] * 4)
+    kept = bounds.copy()
+    result = rf.minimize(spoil, bounds, rf.Ball(0.5), 200, "rpso", 1, args=(2.0,))
+    clean = rf.minimize(lambda x: 2.0 * float(np.sum((x - 1.0) ** 2)), *BOX, 200, "rpso", 1)
+    assert np.array_equal(bounds, kept)
+    assert same(result, clean)
+
+
+def test_rng_in_its_guises():
+    assert same(solve(bowl, rng=7), solve(bowl, rng=np.random.SeedSequence(7)))
+    assert same(solve(bowl, rng=np.random.default_rng(7)), solve(bowl, rng=np.random.default_rng(7)))
+    assert not same(solve(bowl, rng=None), solve(bowl, rng=None))
+
+
+def test_a_callback_sees_and_stops():
+    seen: list[OptimizeResult] = []
+
+    def watch(intermediate_result):
+        seen.append(intermediate_result)
+        if len(seen) == 5:
+            raise StopIteration
+
+    for fun in (bowl, lambda x: bowl(x)):
+        seen.clear()
+        result = solve(fun, callback=watch)
+        assert len(seen) == 5
+        assert [r.nit for r in seen] == [1, 2, 3, 4, 5]
+        assert not result.success
+        assert "callback" in result.message
+        assert result.nfev == seen[-1].nfev < 200
+
+
+def test_an_exception_reaches_the_caller_with_what_was_found():
+    count = 0
+
+    def breaks(x):
+        nonlocal count
+        count += 1
+        if count == 57:
+            raise ArithmeticError("the solver diverged")
+        return float(bowl(x))
+
+    with pytest.raises(ArithmeticError, match="diverged") as caught:
+        solve(breaks)
+    assert caught.value.result.nfev == 56
+    assert len(caught.value.result.history) == 56
+
+
+def test_an_exception_in_a_compiled_objective_reaches_the_caller_too():
+    @njit
+    def breaks(x):
+        if x[0] > 4.0:
+            raise ValueError("beyond the table")
+        return np.sum((x - 1.0) ** 2)
+
+    with pytest.raises(ValueError, match="beyond the table") as caught:
+        rf.minimize(breaks, [(-3, 5)] * 4, rf.Ball(0.5), 500, "rpso", 3)
+    partial = caught.value.result
+    assert (partial.history.x[:, 0] <= 4.0).all()
+
+    def python(x):
+        return breaks(x)
+
+    with pytest.raises(ValueError, match="beyond the table") as again:
+        rf.minimize(python, [(-3, 5)] * 4, rf.Ball(0.5), 500, "rpso", 3)
+    assert np.array_equal(again.value.result.history.x, partial.history.x)
+
+
+@pytest.mark.parametrize(
+    "bad", [float("nan"), -float("inf"), 1j, "12", None, [1.0, 2.0], np.array([[1.0, 2.0]]), {}], ids=repr
+)
+def test_what_is_no_value_is_reported_with_its_x(bad):
+    def fails(x):
+        return bad if x[0] > 2.0 else float(bowl(x))
+
+    with pytest.raises(ObjectiveError, match="at x = ") as caught:
+        solve(fails)
+    assert caught.value.x[0] > 2.0
+    assert caught.value.result.nfev >= 0
+
+
+def test_numbers_in_other_clothes_are_values():
+    plain = solve(lambda x: float(bowl(x)))
+    for dress in (np.float64, lambda v: np.array(v), lambda v: np.array([v]), lambda v: np.array([[v]])):
+        assert same(plain, solve(lambda x, dress=dress: dress(bowl(x))))
+    assert solve(lambda x: 3).fun == 3.0
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("policy", ["infeasible", "unknown"])
+@pytest.mark.parametrize("retries", [0, 2])
+def test_failures_cost_budget_and_the_search_goes_on(compiled, policy, retries):
+    @njit
+    def patchy(x):
+        return np.nan if x[0] > 1.2 else np.sum((x - 1.0) ** 2)
+
+    def python(x):
+        if x[0] > 1.2:
+            raise RuntimeError("crashed")
+        return patchy(x)
+
+    fun = patchy if compiled else python
+    result = solve(fun, budget=400, heuristic="rpso+dd", on_failure=policy, retries=retries)
+    assert result.nfev == 400
+    assert result.failures > 0
+    assert "the first at x" in result.message
+    failed = ~(result.history.x[:, 0] <= 1.2)
+    last_attempts = np.isinf(result.history.fun) if policy == "infeasible" else np.isnan(result.history.fun)
+    assert last_attempts.any()
+    assert np.isfinite(result.history.fun[~failed]).all()
+    assert result.failures == failed.sum()
+    assert np.isfinite(result.estimate)
+    assert result.x[0] <= 1.2
+
+
+def test_both_modes_agree_on_failures():
+    @njit
+    def patchy(x):
+        return np.nan if x[0] > 1.2 else np.sum((x - 1.0) ** 2)
+
+    for policy in ("infeasible", "unknown"):
+        for retries in (0, 1):
+            one = solve(patchy, on_failure=policy, retries=retries)
+            two = solve(lambda x: patchy(x), on_failure=policy, retries=retries)
+            assert same(one, two)
+
+
+def test_infinity_is_a_legal_value():
+    result = solve(lambda x: np.inf if x[0] > 1.5 else float(bowl(x)), budget=600)
+    assert result.success
+    assert result.failures == 0
+    assert np.isfinite(result.fun)
+    assert result.x[0] < 1.5
+
+
+def test_everything_infeasible_and_everything_unknown():
+    everywhere = solve(lambda x: np.inf)
+    assert everywhere.nfev == 200
+    assert everywhere.fun == np.inf
+    nowhere = solve(lambda x: np.nan, on_failure="unknown")
+    assert nowhere.nfev == 200
+    assert not nowhere.success
+    assert "no design has a robust value" in nowhere.message
+
+
+def test_a_vectorized_objective_of_the_wrong_shape():
+    with pytest.raises(ObjectiveError, match="shape"):
+        solve(lambda xs: np.zeros((2, 2)), vectorized=True)
+    result = solve(lambda xs: np.zeros((2, 2)), vectorized=True, on_failure="unknown")
+    assert result.failures == 200
+
+
+@pytest.mark.parametrize("kind", ["compiled", "python"])
+def test_ctrl_c_is_heard(kind):
+    program = f"""
+import numpy as np, robustforge as rf
+problem = rf.problem("rastrigin", 30)
+fun = problem if {kind == "compiled"} else rf.Problem(lambda x: problem(x), [(15, 25)] * 30, rf.Ball(0.5))
+rf.minimize(problem, budget=100, rng=1)
+print("ready", flush=True)
+try:
+    rf.minimize(fun, budget=50_000_000 if {kind == "compiled"} else 5_000_000, heuristic="rpso", rng=1)
+except KeyboardInterrupt as stop:
+    print("stopped after", stop.result.nfev, flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == "ready"
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    out, _ = process.communicate(timeout=60)
+    assert out.startswith("stopped after")
+    assert int(out.split()[-1]) > 0
+    assert time.monotonic() - start < 20

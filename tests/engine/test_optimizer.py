@@ -1,0 +1,115 @@
+"""Ask and tell: in any order, in parts, at any time; and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import bowl, same
+
+import robustforge as rf
+from robustforge.errors import ProblemError, TellError
+
+ARGUMENTS = ([(-3, 5)] * 4, rf.Ball(0.5), 120, "rpso", 3)
+
+
+def test_asking_again_returns_what_is_not_told_under_the_same_ids():
+    search = rf.Optimizer(*ARGUMENTS)
+    first = search.ask()
+    assert len(first) == 20
+    search.tell(first.ids[3:7], [bowl(x) for x in first.x[3:7]])
+    again = search.ask()
+    kept = [0, 1, 2, *range(7, 20)]
+    assert again.ids.tolist() == first.ids[kept].tolist()
+    assert np.array_equal(again.x, first.x[kept])
+    search.tell(again.ids[::-1], [bowl(x) for x in again.x[::-1]])
+    assert search.ask().ids[0] == 20
+
+
+def test_an_asked_batch_is_a_copy():
+    search, other = rf.Optimizer(*ARGUMENTS), rf.Optimizer(*ARGUMENTS)
+    while batch := search.ask():
+        values = [bowl(x) for x in batch.x]
+        batch.x[:] = 0.0
+        search.tell(batch.ids, values)
+    while batch := other.ask():
+        other.tell(batch.ids, [bowl(x) for x in batch.x])
+    assert same(search.result(), other.result())
+
+
+@pytest.mark.parametrize("ids", [[999], [-1], ["a"], [0.5]])
+def test_unknown_ids(ids):
+    search = rf.Optimizer(*ARGUMENTS)
+    search.ask()
+    with pytest.raises(TellError, match="asked for"):
+        search.tell(ids, [1.0])
+
+
+def test_repeated_ids_and_wrong_counts():
+    search = rf.Optimizer(*ARGUMENTS)
+    batch = search.ask()
+    search.tell(batch.ids[0], 1.0)
+    with pytest.raises(TellError, match="before"):
+        search.tell(batch.ids[0], 1.0)
+    with pytest.raises(TellError, match="before"):
+        search.tell([batch.ids[1], batch.ids[1]], [1.0, 1.0])
+    with pytest.raises(TellError, match="one value per id"):
+        search.tell(batch.ids[1:3], [1.0])
+    assert search.ask().ids.tolist() == batch.ids[1:].tolist()
+
+
+def test_a_result_at_any_time_counts_what_was_told():
+    search = rf.Optimizer(*ARGUMENTS)
+    early = search.result()
+    assert not early.success
+    assert early.nfev == 0
+    assert np.isnan(early.fun)
+    batch = search.ask()
+    search.tell(batch.ids[:5], [bowl(x) for x in batch.x[:5]])
+    part = search.result()
+    assert part.nfev == len(part.history) == 5
+    assert part.history.fun.tolist() == [bowl(x) for x in batch.x[:5]]
+    while batch := search.ask():
+        search.tell(batch.ids, [bowl(x) for x in batch.x])
+        assert search.result().nfev == search.nfev
+    assert search.over
+    assert search.result().success
+    assert len(search.ask()) == 0
+
+
+def test_tell_after_the_end():
+    search = rf.Optimizer(*ARGUMENTS)
+    while batch := search.ask():
+        search.tell(batch.ids, [bowl(x) for x in batch.x])
+    with pytest.raises(TellError):
+        search.tell([119], [0.0])
+
+
+@pytest.mark.parametrize("budget", [0, 2, -5, 1.5, "many", True])
+def test_bad_budgets(budget):
+    with pytest.raises(ProblemError, match="budget"):
+        rf.Optimizer([(0, 1)], rf.Ball(0.1), budget, "rpso")
+
+
+def test_a_budget_too_small_for_one_inner_search():
+    from robustforge.components import Inner
+
+    large = rf.heuristic("descent-directions").replace(
+        inner=Inner(1.0, rf.heuristic("rpso").inner.form, False, False, False)
+    )
+    assert rf.Optimizer([(0, 1)], rf.Ball(0.1), 3, large, 1).ask()  # in_ext = max(2, 3 / 4) = 2, and f(x)
+
+
+def test_missing_uncertainty_and_bad_policies():
+    with pytest.raises(ProblemError, match="uncertainty"):
+        rf.Optimizer([(0, 1)])
+    with pytest.raises(ValueError, match="on_failure"):
+        rf.Optimizer([(0, 1)], rf.Ball(0.1), on_failure="ignore")
+    with pytest.raises(ProblemError, match="retries"):
+        rf.Optimizer([(0, 1)], rf.Ball(0.1), retries=-1)
+
+
+def test_the_default_heuristic_depends_on_the_dimension():
+    small = rf.Optimizer([(0, 1)] * 55, rf.Ball(0.1))
+    large = rf.Optimizer([(0, 1)] * 56, rf.Ball(0.1))
+    assert small.heuristic == rf.heuristic("paper/30d/general")
+    assert large.heuristic == rf.heuristic("paper/100d/general")

@@ -1,0 +1,165 @@
+"""Boxes and uncertainty sets: what is read, what is refused, and where the engine may go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import bowl
+from numba import njit
+from scipy.optimize import Bounds
+
+import robustforge as rf
+from robustforge.errors import ProblemError
+
+
+def solve(uncertainty, bounds=((-3.0, 5.0),) * 3, outside="evaluate", budget=400, rng=1, heuristic="rpso+dd"):
+    return rf.minimize(bowl, list(bounds), uncertainty, budget, heuristic, rng, outside=outside)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ([(1.0, 0.0)], "reversed"),
+        ([(0.0, 1.0), (2.0, 2.0)], "equal"),
+        ([(0.0, np.inf)], "finite"),
+        ([(np.nan, 1.0)], "finite"),
+        ([], "pairs"),
+        ([(0.0, 1.0, 2.0)], "pairs"),
+        ([("a", "b")], "pairs"),
+        (5, "pairs"),
+        ([0.0, 1.0], "pairs"),
+    ],
+)
+def test_bad_bounds(bounds, words):
+    with pytest.raises(ProblemError, match=words):
+        rf.Problem(bowl, bounds, rf.Ball(0.1))
+
+
+def test_bounds_of_scipy():
+    problem = rf.Problem(bowl, Bounds([0, 1], [2, 3]), rf.Ball(0.1))
+    assert problem.lower.tolist() == [0, 1]
+    assert problem.upper.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("radius", [-1.0, np.nan, np.inf, "wide", [[1.0]], [], None])
+def test_bad_radius(radius):
+    with pytest.raises(ProblemError, match="non-negative"):
+        rf.Ball(radius)
+
+
+def test_no_tolerance_at_all_is_refused():
+    for make in (lambda: rf.Ball(0.0), lambda: rf.Ball([0.0, 0.0]), lambda: rf.Box(0.0), lambda: rf.Box(lower=0, upper=0)):
+        with pytest.raises(ProblemError, match="all tolerances are 0"):
+            make()
+
+
+def test_a_radius_of_the_wrong_length():
+    with pytest.raises(ProblemError, match="got 2 for 3 variables"):
+        rf.Problem(bowl, [(0, 1)] * 3, rf.Ball([0.1, 0.2]))
+
+
+def test_a_box_is_given_in_one_way():
+    for call in (lambda: rf.Box(), lambda: rf.Box(0.1, lower=0.2)):
+        with pytest.raises(ProblemError, match="either"):
+            call()
+
+
+def test_shrinking_to_nothing_is_refused():
+    with pytest.raises(ProblemError, match="shrink"):
+        rf.Problem(bowl, [(0, 1)] * 2, rf.Box([0.1, 0.6]), outside="shrink")
+
+
+def test_what_is_no_set_or_no_function():
+    with pytest.raises(ProblemError, match="Ball or a Box"):
+        rf.Problem(bowl, [(0, 1)], 0.5)
+    with pytest.raises(ProblemError, match="callable"):
+        rf.Problem(3, [(0, 1)], rf.Ball(0.5))
+    with pytest.raises(ValueError, match="outside"):
+        rf.Problem(bowl, [(0, 1)], rf.Ball(0.5), outside="ignore")
+
+
+def brute_worst(result, inside):
+    gaps = result.history.x - result.x
+    return result.history.fun[inside(gaps)].max()
+
+
+def test_ellipsoid():
+    radii = np.array([0.5, 1.0, 0.25])
+    result = solve(rf.Ball(radii))
+    assert result.fun == brute_worst(result, lambda d: np.sum((d / radii) ** 2, axis=1) <= 1 + 1e-9)
+
+
+def test_box():
+    half = np.array([0.5, 1.0, 0.25])
+    result = solve(rf.Box(half))
+    assert result.fun == brute_worst(result, lambda d: (np.abs(d) / half).max(axis=1) <= 1 + 1e-9)
+
+
+def test_unequal_sides():
+    lower, upper = np.array([0.1, 0.0, 0.5]), np.array([0.9, 1.0, 0.5])
+    result = solve(rf.Box(lower=lower, upper=upper))
+    inside = lambda d: ((d >= -lower - 1e-9) & (d <= upper + 1e-9)).all(axis=1)  # noqa: E731
+    assert result.fun == pytest.approx(brute_worst(result, inside))
+    assert result.nominal_fun == bowl(result.x)
+    # a search that knows its set ends below the optimum by the set's offset
+    result = solve(rf.Box(lower=0.0, upper=1.0), budget=3000)
+    assert result.x == pytest.approx([0.5] * 3, abs=0.3)
+
+
+def test_exact_variables_are_searched_but_not_disturbed():
+    result = solve(rf.Ball([0.5, 0.0, 0.5]), budget=3000, heuristic="paper/30d/general")
+    near = np.abs(result.history.x[:, 1] - result.x[1]) < 1e-12
+    assert near.sum() >= 2
+    assert result.x == pytest.approx([1.0, 1.0, 1.0], abs=0.3)
+
+
+@pytest.mark.parametrize("uncertainty", [rf.Ball(1.0), rf.Box(1.0), rf.Box(lower=0.2, upper=1.0)], ids=repr)
+@pytest.mark.parametrize("outside", ["clip", "shrink"])
+def test_nothing_outside_the_box_is_evaluated(uncertainty, outside):
+    result = solve(uncertainty, bounds=((1.0, 4.0),) * 3, outside=outside)
+    assert (result.history.x >= 1.0 - 1e-12).all()
+    assert (result.history.x <= 4.0 + 1e-12).all()
+    assert (result.x >= 1.0).all()
+
+
+def test_points_outside_are_evaluated_as_in_the_paper():
+    result = solve(rf.Ball(1.0), bounds=((1.0, 4.0),) * 3)
+    assert (result.history.x < 1.0).any()
+
+
+def test_a_problem_can_be_called_and_solved():
+    problem = rf.Problem(bowl, [(-3, 5)] * 3, rf.Ball(0.5), name="bowl")
+    assert problem([1.0, 1.0, 3.0]) == 4.0
+    assert rf.minimize(problem, budget=100, heuristic="rpso", rng=1).nfev == 100
+    with pytest.raises(ProblemError, match="twice"):
+        rf.minimize(problem, [(0, 1)] * 3, rf.Ball(0.5))
+    with pytest.raises(ProblemError, match="bounds and an uncertainty"):
+        rf.minimize(bowl, [(0, 1)] * 3)
+
+
+def test_a_compiled_objective_of_the_wrong_type():
+    @njit
+    def pair(x):
+        return x[0], x[0]
+
+    with pytest.raises(ProblemError, match="real number"):
+        rf.minimize(pair, [(0, 1)] * 3, rf.Ball(0.5), budget=50, heuristic="rpso")
+
+
+def test_a_compiled_objective_may_return_an_integer():
+    @njit
+    def steps(x):
+        return int(np.sum(x))
+
+    result = rf.minimize(steps, [(0, 9)] * 3, rf.Ball(0.5), budget=50, heuristic="rpso", rng=1)
+    assert result.fun == int(result.fun)
+
+
+def test_large_offsets_do_not_blur_the_neighbourhood():
+    """Variables around a million with a tolerance of a hundredth: distances must still be exact."""
+    far = 1e6
+    result = rf.minimize(
+        lambda x: float(np.sum((x - far) ** 2)), [(far - 5, far + 5)] * 3, rf.Ball(0.01), 300, "rpso+dd", 1
+    )
+    near = np.linalg.norm(result.history.x - result.x, axis=1) <= 0.01 * (1 + 1e-6)
+    assert result.fun == result.history.fun[near].max()
