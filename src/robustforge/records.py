@@ -1,31 +1,29 @@
-"""What the command line hands out and reads back, as plain data: results, verifications and the three listings.
+"""What `solve` and `verify` hand out and read back, as plain data: the spec of a problem, a result, a verification.
 
-Every `--json` prints one of these, every screen shows one, and `verify` reads a result again. The listings are derived
-from the test functions, the preset files and the component classes, so a new one appears without an edit here.
+`--json` prints these records and the screens show them; `verify` reads a result again, and believes nothing in it.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import robustforge as rf
-from robustforge.core.component import Component, Field, fields
-from robustforge.errors import ProblemError, UnknownNameError
-from robustforge.heuristic import Heuristic
+from robustforge.errors import ProblemError
+from robustforge.listings import Record, preset_name
 from robustforge.problem import Problem
-from robustforge.problem.functions import FUNCTIONS
-
-Record = dict[str, Any]
 
 RESULT_FORMAT = "robustforge-result/1"
 VERIFICATION_FORMAT = "robustforge-verification/1"
 
+STDIN = "-"
+
+_LARGEST_FILE = 100_000_000
 _FIX = "`robustforge solve sphere -o result.json` writes a complete one"
 
 
@@ -39,7 +37,9 @@ def build_problem(spec: Record) -> Problem:
     variant, seed = spec["variant"], spec["variant_seed"]
     if variant == "original" and seed is not None:
         raise ProblemError(
-            "a variant seed belongs to a variant", f"got {seed!r} for the original problem", "Add --variant shifted, or leave it out"
+            "a variant seed belongs to a variant",
+            f"got {seed!r} for the original problem",
+            "Add --variant shifted, or leave it out",
         )
     return rf.problem(spec["name"], spec["dimension"], variant, seed, outside=spec["outside"])
 
@@ -75,7 +75,9 @@ def result_record(spec: Record, name: str | None, budget: int, seed: int, result
     }
 
 
-def verification_record(spec: Record, x: list[float], known: Record | None, samples: int, seed: int, found: Any) -> Record:
+def verification_record(
+    spec: Record, x: list[float], known: Record | None, samples: int, seed: int, found: Any
+) -> Record:
     """Return what a verification found as plain data; `known` is the worst point that the search itself had seen."""
     return {
         "format": VERIFICATION_FORMAT,
@@ -90,133 +92,104 @@ def verification_record(spec: Record, x: list[float], known: Record | None, samp
     }
 
 
-def parse_result(text: str, name: str) -> Record:
-    """Return the result in a JSON text, checked as far as a verification needs it.
+def check_folder(path: str | None) -> None:
+    """Refuse a file in a folder that is not there, before the search and not after it."""
+    if path and not Path(path).absolute().parent.is_dir():
+        raise ProblemError("--output must be in a folder that exists", f"got {path}", "Create the folder first")
 
-    Args:
-        text: What `solve` wrote.
-        name: Where it was read, for messages.
+
+def save(record: Record, path: str | None) -> bool:
+    """Write a record to a file, if one is named; return whether it was."""
+    if path:
+        Path(path).write_text(to_json(record), encoding="utf-8")
+    return bool(path)
+
+
+def check_alone(target: str, given: list[str]) -> None:
+    """Refuse a problem without a design, and a result together with the options of a problem."""
+    if target in rf.problems() and not Path(target).exists():
+        raise ProblemError("a problem to verify needs a design", f"{target} came without", "Add for instance --x 20")
+    if given:
+        flags = ", ".join(f"--{key.replace('_', '-')}" for key in given)
+        raise ProblemError("a result brings its problem along", f"got {flags} too", "Leave that out, or add --x")
+
+
+def read_result(path: str) -> Record:
+    """Return the result in a file that `solve` wrote, or in the standard input if the path is "-".
 
     Raises:
-        ProblemError: It is no such result; the message says what must hold, what was found and what to do.
+        ProblemError: There is none; the message says what must hold, what was found and what to do.
     """
+    if path == STDIN:
+        return parse_result(sys.stdin.read(), "the standard input")
+    fix = "Pass what `robustforge solve -o result.json` wrote, or a problem with --x"
+    try:
+        if Path(path).stat().st_size > _LARGEST_FILE:
+            raise ProblemError("a result must be a small file", f"{path} has more than {_LARGEST_FILE:,} bytes", fix)
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise ProblemError("a result must be a readable file", f"{path} is not: {reason}", fix) from error
+    return parse_result(text, path)
+
+
+def parse_result(text: str, where: str) -> Record:
+    """Return the result in a JSON text, checked as far as a verification needs it; `where` is for messages."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ProblemError("a result must be JSON", f"reading {name} failed: {error}", _FIX) from error
+        raise ProblemError("a result must be JSON", f"reading {where} failed: {error}", _FIX) from error
     given = data.get("format") if isinstance(data, dict) else data
     if given != RESULT_FORMAT:
-        raise ProblemError(f'a result must say "format": "{RESULT_FORMAT}"', f"{name} has {_short(given)}", _FIX)
-    spec = _entry(data, "problem", dict, name)
-    for key, kind in (("name", str), ("dimension", int), ("variant", str), ("outside", str)):
-        _entry(spec, key, kind, f"the problem in {name}")
-    x = _entry(data, "x", list, name)
-    if len(x) != spec["dimension"] or not all(_is_number(value) for value in x):
+        raise ProblemError(f'a result must say "format": "{RESULT_FORMAT}"', f"{where} has {_short(given)}", _FIX)
+    spec = _entry(data, "problem", dict, where)
+    kinds = {"name": str, "dimension": int, "variant": str, "outside": str}
+    checked = {key: _entry(spec, key, kind, f"the problem in {where}") for key, kind in kinds.items()}
+    x = _entry(data, "x", list, where)
+    if len(x) != checked["dimension"] or not all(map(_is_number, x)):
         raise ProblemError(
-            f"`x` in a result must have one finite number for each of its {spec['dimension']} variables",
-            f"{name} has {_short(x)}",
+            f"`x` of a result must be one finite number for each of its {checked['dimension']} variables",
+            f"{where} has {_short(x)}",
             _FIX,
         )
-    spec.setdefault("variant_seed", None)
-    return data  # type: ignore[no-any-return]
+    checked["variant_seed"] = spec.get("variant_seed")
+    return {**data, "x": [float(value) for value in x], "problem": checked}
+
+
+def parse_design(text: str, dimension: int, fixed: bool) -> list[float]:
+    """Return the design in a text such as "1,2.5"; one number alone stands for all variables.
+
+    Args:
+        text: The numbers.
+        dimension: How many variables one number stands for.
+        fixed: Whether there must be this many; otherwise several numbers are as many variables.
+    """
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = [math.nan]
+    if not all(map(_is_number, values)):
+        raise ProblemError("--x must be finite numbers with commas between them", f"got {text!r}", "Write --x 1,2.5")
+    if len(values) == 1:
+        return values * dimension
+    if fixed and len(values) != dimension:
+        raise ProblemError(
+            "--x must be one number for all variables, or one for each",
+            f"got {len(values)} for {dimension} variables",
+            "Leave --dimension out",
+        )
+    return values
 
 
 def known_worst(result: Record) -> Record | None:
     """Return the worst point that a search had seen around its design, or `None` if its record holds none."""
     if not _is_number(result.get("fun")):
         return None
-    return {"fun": float(result["fun"]), "x": result.get("worst_x"), "nfev": result.get("nfev")}
-
-
-def problem_rows() -> list[Record]:
-    """Return the test problems: box, radius, what makes them hard."""
-    return [
-        {
-            "name": function.name,
-            "lower": function.lower,
-            "upper": function.upper,
-            "radius": function.radius,
-            "least_dimension": function.least,
-            "additive": function.additive,
-            "about": function.about,
-        }
-        for function in FUNCTIONS.values()
-    ]
-
-
-def heuristic_rows() -> list[Record]:
-    """Return the ready-made heuristics: name, identity, and which component stands in each slot."""
-    found = ((name, rf.heuristic(name)) for name in rf.heuristics())
-    return [{"name": name, "id": chosen.id, "components": chosen.components()} for name, chosen in found]
-
-
-def preset_name(chosen: Heuristic) -> str | None:
-    """Return the name of the preset that equals a heuristic, if one does."""
-    return next((name for name in rf.heuristics() if rf.heuristic(name) == chosen), None)
-
-
-def component_rows(slot: str | None = None) -> list[Record]:
-    """Return the places in a heuristic, from the outside in, each with the components that can stand there.
-
-    Args:
-        slot: One place alone, by the name that the listing gives it or by its key in JSON.
-    """
-    places: dict[type[Component], Field] = {}
-    _collect(Heuristic, places)
-    labels = {kind: _label(field) for kind, field in places.items()}
-    if slot is not None:
-        wanted = re.sub(r"[\s_-]+", " ", slot.strip().lower())
-        places = {kind: field for kind, field in places.items() if wanted in (labels[kind], field.name)}
-        if not places:
-            raise UnknownNameError("slot", slot, labels.values(), "robustforge components")
-    return [
-        {
-            "slot": labels[kind],
-            "key": field.name,
-            "about": kind.summary(),
-            "components": [_component_row(component, labels) for component in kind.alternatives()],
-        }
-        for kind, field in places.items()
-    ]
-
-
-def _collect(cls: type[Component], places: dict[type[Component], Field]) -> None:
-    """Gather all fields below a class that hold components, each kind once, in the order of the grammar."""
-    for component in cls.alternatives():
-        for field in fields(component):
-            if field.is_component and field.kind not in places:
-                places[field.kind] = field
-                _collect(field.kind, places)
-
-
-def _label(field: Field) -> str:
-    """Return a place's name: its key in JSON, or the words of its class where these end in the key (inner form)."""
-    words = re.sub(r"(?<!^)(?=[A-Z])", " ", field.kind.__name__).lower()
-    return words if words.endswith(field.name) else field.name
-
-
-def _component_row(component: type[Component], labels: dict[type[Component], str]) -> Record:
+    evaluations = result.get("nfev")
     return {
-        "title": component.title,
-        "summary": component.summary(),
-        "source": component.source,
-        "beyond_paper": component.extension,
-        "fields": [_field_row(field, labels) for field in fields(component)],
-    }
-
-
-def _field_row(field: Field, labels: dict[type[Component], str]) -> Record:
-    kinds: dict[type, str] = {int: "integer", float: "number", bool: "yes/no", str: "word"}
-    default = None if field.default is dataclasses.MISSING else field.default
-    return {
-        "name": field.name,
-        "type": labels[field.kind] if field.is_component else kinds[field.kind],
-        "component": field.is_component,
-        "range": dataclasses.asdict(field.range) if field.range else None,
-        "choices": list(field.choices),
-        "meaning": field.meaning,
-        "beyond_paper": field.optional,
-        "default": default.title if isinstance(default, Component) else default,
+        "fun": float(result["fun"]),
+        "x": result.get("worst_x"),
+        "nfev": evaluations if isinstance(evaluations, int) else None,
     }
 
 

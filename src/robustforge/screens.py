@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, nullcontext
 
+import click
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -17,116 +17,113 @@ from rich.table import Table
 from rich.text import Text
 
 from robustforge.heuristic import Heuristic
-from robustforge.records import Record
+from robustforge.listings import Record
 
-_SHOWN = 8
-_HEAD, _TAIL = 5, 2
+_SHOWN = 6
+"""Coordinates of a design that fit on a line."""
 
-Callback = Callable[[Any], None]
+
+def on_terminal() -> bool:
+    """Whether somebody is watching."""
+    return sys.stderr.isatty()
 
 
 @contextmanager
-def progress(budget: int) -> Iterator[Callback | None]:
-    """Show a bar while solving, fed by the callback given; without a terminal there is neither."""
-    if not sys.stderr.isatty():
-        yield None
-        return
+def progress(budget: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar while solving; it wants to be told the evaluations done."""
     columns = (
         TextColumn("solving"),
-        BarColumn(bar_width=24, complete_style="bold", finished_style="bold"),
+        BarColumn(bar_width=30, complete_style="bold", finished_style="bold"),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[worst]}", style="dim"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=budget, worst="")
-
-        def update(result: Any) -> None:
-            bar.update(task, completed=result.nfev, worst=f"worst known {_number(result.fun)}")
-
-        yield update
+        task = bar.add_task("", total=budget)
+        yield lambda done: bar.update(task, completed=done)
 
 
 @contextmanager
 def waiting(words: str) -> Iterator[None]:
     """Show a spinner with these words, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    with Console(stderr=True).status(words):
+    with Console(stderr=True).status(words) if on_terminal() else nullcontext():
         yield
 
 
-def show_result(record: Record, radius: float, words: str, path: str | None) -> None:
+def show_result(record: Record, radius: float, path: str | None) -> None:
     """Print a solved problem for a person.
 
     Args:
         record: The result.
         radius: Radius of the uncertainty ball.
-        words: The heuristic in plain words.
         path: Where the result was saved, if it was.
     """
-    near = f"within {radius:g} of the design"
-    rows = [
-        ("worst value known", _number(record["fun"]), f"the highest found {near}"),
-        ("nominal value", _number(record["nominal_fun"]), "if it is built exactly as designed"),
-        ("search's estimate", _number(record["estimate"]), "what the search took for the worst case"),
-        ("evaluations", f"{record['nfev']:,}", f"of {record['budget']:,} allowed, in {record['seconds']:.2g} s"),
-    ]
-    console = _console()
-    console.print(_title(f"Robust design for {_problem_words(record['problem'])}"))
-    console.print()
-    console.print(_figures(rows))
-    console.print()
-    text = _paragraphs(12)
+    figures = Table.grid(padding=(0, 2, 0, 0))
+    figures.add_column(no_wrap=True)
+    figures.add_column(justify="right", no_wrap=True, style="bold")
+    figures.add_column(style="dim")
+    used = f"of {record['budget']:,} allowed, in {record['seconds']:.2g} s"
+    figures.add_row("worst value known", _number(record["fun"]), f"the highest found within {radius:g} of the design")
+    figures.add_row("nominal value", _number(record["nominal_fun"]), "if it is built exactly as designed")
+    figures.add_row("search's estimate", _number(record["estimate"]), "what the search took for the worst case")
+    figures.add_row("evaluations", f"{record['nfev']:,}", used)
+    name = record["heuristic_name"]
+    text = _paragraphs(17)
     text.add_row("design", _vector(record["x"]))
     text.add_row("worst point", _vector(record["worst_x"]))
-    text.add_row("heuristic", Text(record["heuristic_name"] or "from a file"))
-    text.add_row("", Text(words, style="dim"))
+    text.add_row("heuristic", Text.assemble(name, (f"  (robustforge heuristics {name} explains it)", "dim")))
     text.add_row("seed", Text(str(record["seed"])))
     text.add_row("outcome", Text(record["message"]))
-    console.print(Padding(text, (0, 0, 0, 2)))
-    console.print()
     if path:
-        console.print(Text(f"Saved to {path}."))
-    hint = f"robustforge verify {path}" if path else "robustforge verify, after solve -o FILE,"
-    console.print(Text(f"The true worst case may be higher: {hint} looks for it.", style="dim"))
+        hint = f"Saved to {path}. To look for a worse case: robustforge verify {path}"
+    else:
+        hint = "Add -o FILE to save it; robustforge verify FILE then looks for a worse case."
+    _print(
+        _title(f"Robust design for {_problem_words(record['problem'])}"),
+        "",
+        _indented(figures),
+        "",
+        _indented(text),
+        "",
+        Text(hint, style="dim"),
+    )
 
 
 def show_verification(record: Record, radius: float) -> None:
     """Print a verified design for a person: what was known, and what sampling and an attack found."""
     nominal = record["nominal_fun"]
-    rows = [("nominal", {"fun": nominal, "nfev": 1}, "built exactly as designed")]
+    rows = [("nominal", {"fun": nominal, "nfev": None}, "built exactly as designed")]
     if record["known"]:
-        rows.append(("search", record["known"], "the worst that the search had seen"))
-    rows.append(("sampling", record["sampled"], "the worst of random points"))
-    rows.append(("attack", record["attacked"], "an ascent to the worst point"))
+        rows.append(("known", record["known"], "the worst that the search had seen"))
+    rows.append(("sampled", record["sampled"], "the worst of random points"))
+    rows.append(("attacked", record["attacked"], "climbing to the worst point"))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("")
-    for heading in ("value", "above nominal", "evaluations"):
+    for heading in ("value", "rise", "evaluations"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", style="dim")
     for label, found, meaning in rows:
-        above = "" if label == "nominal" else f"{found['fun'] - nominal:+.5g}"
-        count = found["nfev"]
-        table.add_row(label, Text(_number(found["fun"]), style="bold"), above, f"{count:,}" if count else "", meaning)
-    console = _console()
-    console.print(_title(f"{_problem_words(record['problem'])}: what can happen within {radius:g} of the design"))
-    console.print()
-    console.print(Padding(table, (0, 0, 0, 2)))
-    console.print()
-    console.print(Padding(_vector(record["x"]), (0, 0, 0, 2)))
+        rise = "" if label == "nominal" else f"{found['fun'] - nominal:+,.5g}"
+        count = "" if found["nfev"] is None else f"{found['nfev']:,}"
+        table.add_row(label, Text(_number(found["fun"]), style="bold"), rise, count, meaning)
+    design = _paragraphs(8)
+    design.add_row("design", _vector(record["x"]))
+    _print(
+        _title(f"{_problem_words(record['problem'])}: the worst within {radius:g} of the design"),
+        "",
+        _indented(table),
+        "",
+        _indented(design),
+    )
 
 
 def show_problems(rows: list[Record]) -> None:
     """Print the test problems."""
     table = _listing("name", "each variable in", "tolerance", "what it is")
     for row in rows:
-        table.add_row(Text(row["name"], style="bold"), f"{row['lower']:g} to {row['upper']:g}", f"{row['radius']:g}", row["about"])
-    console = _console()
-    console.print(table)
-    console.print()
-    console.print(Text("Tolerance: how far a built design may be from the intended one (Euclidean distance).", style="dim"))
+        table.add_row(
+            Text(row["name"], style="bold"), f"{row['lower']:g} to {row['upper']:g}", f"{row['radius']:g}", row["about"]
+        )
+    _print(table, "", Text("Tolerance: how far a built design may be from the intended one.", style="dim"))
 
 
 def show_heuristics(rows: list[Record]) -> None:
@@ -136,41 +133,34 @@ def show_heuristics(rows: list[Record]) -> None:
         parts = {key: "-" if value == "na" else value for key, value in row["components"].items()}
         search = f"{parts['outer']} of {parts['group']}" if parts["network"] != "-" else parts["outer"]
         extras = "-" if parts["movement"] == "{}" else parts["movement"]
-        table.add_row(Text(row["name"], style="bold"), search, parts["network"], extras, parts["inner"].lower())
-    console = _console()
-    console.print(table)
-    console.print()
-    console.print(
-        Text("DD: descent directions. LEH: largest empty hypersphere. `robustforge heuristics NAME` explains one.", style="dim")
-    )
+        table.add_row(Text(row["name"], style="bold"), search, parts["network"], extras, parts["inner"])
+    legend = "DD: descent directions. LEH: largest empty hypersphere."
+    _print(table, "", Text(f"{legend}\n`robustforge heuristics NAME` explains one.", style="dim"))
 
 
 def show_heuristic(name: str, chosen: Heuristic) -> None:
     """Print one heuristic in words."""
-    console = _console()
-    console.print(_title(name), Text(f"id {chosen.id}", style="dim"))
-    console.print()
+    lines = Table.grid(padding=(0, 1, 0, 0))
     for line in chosen.describe().splitlines():
-        grid = _paragraphs(1)
-        grid.add_row("-", Text(line.removeprefix("- ")))
-        console.print(Padding(grid, (0, 0, 0, 2)))
+        lines.add_row("-", Text(line.removeprefix("- ")))
+    title = Text.assemble((name, "bold"), (f"  id {chosen.id}", "dim"))
+    _print(title, "", _indented(lines), "", Text("Gamma: the radius of the uncertainty set.", style="dim"))
 
 
 def show_components(rows: list[Record]) -> None:
     """Print the components slot by slot, each with its fields."""
-    console = _console()
+    parts: list[RenderableType] = []
     for row in rows:
-        heading = _title(row["slot"])
-        heading.append(f"   {row['about']}", style="not bold")
-        if row["key"] != row["slot"]:
-            heading.append(f' ("{row["key"]}" in JSON)', style="not bold dim")
-        console.print(heading)
+        heading = _paragraphs(20)
+        key = "" if row["key"] == row["slot"] else f' ("{row["key"]}" in JSON)'
+        heading.add_row(Text(row["slot"], style="bold underline"), Text((row["about"] if row["choice"] else "") + key))
+        parts.append(heading)
         for component in row["components"]:
-            console.print(Padding(_component(component), (0, 0, 0, 2)))
+            parts.append(_indented(_component(component)))
             if component["fields"]:
-                console.print(Padding(_fields(component["fields"]), (0, 0, 0, 4)))
-        console.print()
-    console.print(Text("+ goes beyond the paper.", style="dim"))
+                parts.append(_indented(_fields(component["fields"]), 4))
+        parts.append("")
+    _print(*parts, Text("+ goes beyond the paper. log: drawn on a logarithmic scale.", style="dim"))
 
 
 def _component(component: Record) -> Table:
@@ -184,7 +174,7 @@ def _component(component: Record) -> Table:
 def _fields(rows: list[Record]) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=16)
-    grid.add_column(width=20)
+    grid.add_column(width=21)
     grid.add_column()
     for row in rows:
         meaning = row["meaning"] or (f"default: {row['default']}" if row["default"] is not None else "")
@@ -198,7 +188,7 @@ def _kind(row: Record) -> str:
         return f"see {row['type']}"
     if row["range"]:
         limits = row["range"]
-        return f"{row['type']} {limits['low']:g}-{limits['high']:g}{' (log)' if limits['log'] else ''}"
+        return f"{row['type']} {limits['low']:g}-{limits['high']:g}{' log' if limits['log'] else ''}"
     if row["type"] == "word":
         return " or ".join(row["choices"])
     return str(row["type"])
@@ -208,22 +198,21 @@ def _marked(name: str, row: Record) -> str:
     return f"{name} +" if row["beyond_paper"] else name
 
 
-def _console() -> Console:
-    return Console(highlight=False)
+def _print(*parts: RenderableType) -> None:
+    """Print to stdout, without the blanks that pad a table on the right."""
+    console = Console(highlight=False)
+    with console.capture() as capture:
+        for part in parts:
+            console.print(part)
+    click.echo("\n".join(line.rstrip() for line in capture.get().split("\n")), nl=False)
 
 
 def _title(text: str) -> Text:
     return Text(text, style="bold")
 
 
-def _figures(rows: list[tuple[str, str, str]]) -> RenderableType:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right", no_wrap=True, style="bold")
-    table.add_column(style="dim")
-    for row in rows:
-        table.add_row(*row)
-    return Padding(table, (0, 0, 0, 2))
+def _indented(part: RenderableType, by: int = 2) -> Padding:
+    return Padding(part, (0, 0, 0, by))
 
 
 def _paragraphs(width: int) -> Table:
@@ -242,10 +231,10 @@ def _listing(*headings: str) -> Table:
 
 
 def _vector(values: list[float]) -> Text:
-    if len(values) <= _SHOWN:
-        return Text(", ".join(map(_number, values)))
-    shown = [*map(_number, values[:_HEAD]), "...", *map(_number, values[-_TAIL:])]
-    return Text(f"{', '.join(shown)} ({len(values)} variables)")
+    numbers = [_number(value) for value in values]
+    if len(values) > _SHOWN:
+        numbers = [*numbers[: _SHOWN - 2], "...", numbers[-1]]
+    return Text(", ".join(numbers))
 
 
 def _number(value: float) -> str:

@@ -160,7 +160,8 @@ def test_failures_cost_budget_and_the_search_goes_on(compiled, policy, retries):
     assert np.isfinite(result.history.fun[~failed]).all()
     assert result.failures == failed.sum()
     assert np.isfinite(result.estimate)
-    assert result.x[0] <= 1.2
+    if policy == "infeasible":
+        assert result.x[0] <= 1.2
 
 
 def test_both_modes_agree_on_failures():

@@ -141,7 +141,7 @@ def add_descent(s: State, j: int) -> None:
     if p.code < 0 or not s.directed[j]:
         return
     direction, v, rng = s.direction[j], s.v[j], s.rng
-    length = p.c3 * (s.rho[j] if s.readings[0].step_by_rho > 0 else 1.0)
+    length = p.c3 * s.readings[0].step_scale * (s.rho[j] if s.readings[0].step_by_rho > 0 else 1.0)
     random = p.r3 == 0.0
     square = 0.0
     for i in range(v.size):

@@ -43,7 +43,7 @@ class InnerForm(Component, slot=True):
         return 0
 
 
-@inlined
+@compiled
 def put(s: State, j: int, row: int, offset: Floats) -> None:
     """Put the point of agent `j` at this offset into the batch."""
     t = s.tally[0]
@@ -66,7 +66,7 @@ def sample(rng: Stream, active: Array, is_box: bool, out: Floats) -> None:
         in_unit_ball(rng, active, out)
 
 
-@inlined
+@compiled
 def _confine(offset: Floats, active: Array, is_box: bool) -> None:
     """Bring an offset back into the set: by its length for a ball, coordinate by coordinate for a box."""
     square = 0.0
@@ -80,7 +80,7 @@ def _confine(offset: Floats, active: Array, is_box: bool) -> None:
             offset[i] /= length
 
 
-@inlined
+@compiled
 def _first_members(s: State, j: int, count: int, members: int) -> None:
     """Begin a search of several members with uniform samples."""
     base = j * members
@@ -139,7 +139,7 @@ def _absorb_best(s: State, j: int, row: int, value: float) -> None:
         copy(s.inner_x[row], s.inner_best_x[row])
 
 
-@inlined
+@compiled
 def _rank(s: State, base: int, members: int) -> None:
     """Sort the members of a search by value, worst case first, by insertion."""
     value, x = s.inner_value, s.inner_x
@@ -152,7 +152,7 @@ def _rank(s: State, base: int, members: int) -> None:
             m -= 1
 
 
-@inlined
+@compiled
 def _tournament(rng: Stream, members: int, tour: int) -> int:
     """Return the winner among ranked members: the one with the smallest place drawn."""
     winner = below(rng, members)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from robustforge.core.compiler import compiled, inlined
+from robustforge.core.compiler import compiled
 from robustforge.core.component import Component, dispatch
 from robustforge.core.random import shuffle
 from robustforge.core.state import State, StateField
@@ -32,7 +32,7 @@ class Network(Component, slot=True):
     choose: ClassVar[Any]
 
 
-@inlined
+@compiled
 def arrange(s: State) -> None:
     """Draw the random order of the particles."""
     for j in range(s.order.size):
@@ -40,7 +40,7 @@ def arrange(s: State) -> None:
     shuffle(s.rng, s.order)
 
 
-@inlined
+@compiled
 def best_agent(s: State) -> int:
     """Return the agent with the lowest robust value; -1 while nobody has one."""
     best = -1
@@ -50,7 +50,7 @@ def best_agent(s: State) -> int:
     return best
 
 
-@inlined
+@compiled
 def _better(s: State, a: int, b: int) -> int:
     """Return the agent with the lower robust value; the first if they are equal or neither has one."""
     if s.placed[b] and (not s.placed[a] or s.best[b] < s.best[a]):
@@ -58,7 +58,7 @@ def _better(s: State, a: int, b: int) -> int:
     return a
 
 
-@inlined
+@compiled
 def _groups(agents: int) -> int:
     """Return the largest k with k (k - 1) <= agents, so that every group has an informant for each other group."""
     return int((1.0 + math.sqrt(1.0 + 4.0 * agents)) / 2.0)

@@ -130,7 +130,7 @@ def measure_room(s: State, candidates: Floats, start: int, stop: int, room: Floa
     t.work += (stop - start) * t.spent
 
 
-@inlined
+@compiled
 def _tournament(rng: Stream, room: Floats, population: int, tour: int) -> int:
     """Return the candidate with the most room among some drawn at random."""
     winner = below(rng, population)

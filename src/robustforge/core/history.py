@@ -18,7 +18,7 @@ _MANY = 8  # or, where they are more than this, once more together
 _EDGE = 1e-9  # a sampled point stays in its own ball after rounding
 
 
-@inlined
+@compiled
 def remember(s: State, y: Floats, value: float) -> None:
     """Append a point and its value."""
     t = s.tally[0]
@@ -70,7 +70,7 @@ def neighbours(s: State, y: Floats) -> int:
     return found
 
 
-@inlined
+@compiled
 def worst_of(s: State, found: int) -> float:
     """Return the largest value among the first `found` points of `s.near`; -inf if there is none."""
     values, near = s.values, s.near

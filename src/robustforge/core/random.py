@@ -47,35 +47,28 @@ def stream(rng: Seed) -> Stream:
     )
 
 
-def _ziggurat() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the edges of the layers of equal area under exp(-x^2/2), and the ratios of neighbouring edges."""
+def _ziggurat() -> npt.NDArray[np.float64]:
+    """Return the edges of the layers of equal area under exp(-x^2/2), the tail's first, 0 last."""
 
-    def edges(r: float) -> npt.NDArray[np.float64]:
+    def edges(r: float) -> list[float]:
+        """Return the edges that follow from the start of the tail; too few if it is too small."""
         area = r * math.exp(-r * r / 2) + math.sqrt(math.pi / 2) * math.erfc(r / math.sqrt(2))
-        x = np.zeros(_LAYERS + 1)
-        x[0], x[1] = area / math.exp(-r * r / 2), r
-        for i in range(1, _LAYERS):
-            height = area / x[i] + math.exp(-x[i] * x[i] / 2)
+        x = [area / math.exp(-r * r / 2), r]
+        while len(x) <= _LAYERS:
+            height = area / x[-1] + math.exp(-x[-1] * x[-1] / 2)
             if height >= 1.0:
-                x[i + 1 :] = 0.0
-                x[_LAYERS] = i - _LAYERS  # the layers ran out early: r is too small
-                return x
-            x[i + 1] = math.sqrt(-2 * math.log(height))
+                break
+            x.append(math.sqrt(-2 * math.log(height)))
         return x
 
-    low, high = 3.0, 4.0
-    for _ in range(80):
-        middle = (low + high) / 2
-        if edges(middle)[_LAYERS - 1] > 0 and edges(middle)[_LAYERS] >= 0:
-            high = middle
-        else:
-            low = middle
-    x = edges(high)
-    x[_LAYERS] = 0.0
-    return x, x[1:] / x[:-1]
+    low, high = 3.6, 3.7
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (low, middle) if len(edges(middle)) > _LAYERS else (middle, high)
+    return np.array([*edges(high)[:_LAYERS], 0.0])
 
 
-_EDGES, _RATIOS = _ziggurat()
+_EDGES = _ziggurat()
+_RATIOS = _EDGES[1:] / _EDGES[:-1]
 _HEIGHTS = np.exp(-0.5 * _EDGES**2)
 _TAIL = float(_EDGES[1])
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numba import from_dtype, types
 from numba.experimental import structref
 
-from robustforge.core.compiler import inlined
+from robustforge.core.compiler import compiled
 from robustforge.core.random import uniform
 
 State = Any
@@ -81,6 +81,7 @@ class Readings:
 
     Attributes:
         step_by_rho: The descent component has the length of (Rho) instead of Gamma.
+        step_scale: Factor on the descent component: 1 in units of Gamma, 1/Gamma in units of x.
         direction_after_stop: A search that was stopped early still gives a descent direction.
         relocation_resets_best: A relocated particle forgets its personal best.
         outside_is_idle: An iteration outside the box counts towards dormancy.
@@ -89,6 +90,7 @@ class Readings:
     """
 
     step_by_rho: bool = False
+    step_scale: float = 1.0
     direction_after_stop: bool = True
     relocation_resets_best: bool = False
     outside_is_idle: bool = True
@@ -218,7 +220,7 @@ def set_box(arrays: Mapping[str, Array]) -> None:
     arrays["slack"][0] = 1e-4 + count * 2.0**-22 + 2 * error * count**0.5 + count * error * error
 
 
-@inlined
+@compiled
 def random_position(s: State, j: int) -> None:
     """Put agent `j` at a random point of the box."""
     x, lower, upper, rng = s.x[j], s.lower, s.upper, s.rng
@@ -226,7 +228,7 @@ def random_position(s: State, j: int) -> None:
         x[i] = lower[i] + uniform(rng) * (upper[i] - lower[i])
 
 
-@inlined
+@compiled
 def fresh_velocity(s: State, j: int) -> None:
     """Draw the velocity of agent `j` anew: U(0, 0.1) in units of Gamma, in each coordinate."""
     v, speed, rng = s.v[j], s.first_speed, s.rng
@@ -234,7 +236,7 @@ def fresh_velocity(s: State, j: int) -> None:
         v[i] = speed[i] * uniform(rng)
 
 
-@inlined
+@compiled
 def is_inside(s: State, j: int) -> bool:
     """Whether agent `j` is in the box."""
     x, lower, upper = s.x[j], s.lower, s.upper
@@ -244,14 +246,14 @@ def is_inside(s: State, j: int) -> bool:
     return inside
 
 
-@inlined
+@compiled
 def copy(source: Floats, target: Floats) -> None:
     """Copy a row. (A slice assignment would compile the message for rows of unequal length, too.)"""
     for i in range(target.size):
         target[i] = source[i]
 
 
-@inlined
+@compiled
 def offer(s: State, j: int, value: float) -> None:
     """Take the position of agent `j` with its robust value as its personal best and as the incumbent, if it is better."""
     t = s.tally[0]

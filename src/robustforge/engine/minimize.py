@@ -117,34 +117,34 @@ class Objective:
         self.args, self.vectorized, self.lenient = args, vectorized, on_failure != "raise"
 
     def fill(self, search: Optimizer, points: Floats, values: Floats, told: npt.NDArray[np.bool_]) -> None:
-        """Write the values of the points, and mark each as told as soon as it is there."""
+        """Write the values of the points, and mark as told what is there, also if the objective raises."""
         if self.vectorized:
             values[:] = self._all(search, points)
             told[:] = True
             return
-        for b in range(len(points)):
-            values[b] = self._one(search, points[b])
-            told[b] = True
-
-    def _one(self, search: Optimizer, point: Floats) -> float:
+        done: list[float] = []
         try:
-            value = self.call(point.copy(), *self.args)
-        except Exception:
-            if self.lenient:
-                return np.nan
-            raise
-        if isinstance(value, float):
-            return value
-        return self._number(search, point, value)
+            for x in points.copy():
+                value = self._tried(x) if self.lenient else self.call(x, *self.args)
+                done.append(value if isinstance(value, float) else self._number(search, x, value))
+        finally:
+            values[: len(done)] = done
+            told[: len(done)] = True
 
-    def _number(self, search: Optimizer, point: Floats, value: Any) -> float:
+    def _tried(self, x: Floats) -> Any:
+        try:
+            return self.call(x, *self.args)
+        except Exception:
+            return np.nan
+
+    def _number(self, search: Optimizer, x: Floats, value: Any) -> float:
         """Return what is a real number, or an array of one, as a float; else a failure."""
         array = np.asarray(value) if not isinstance(value, (str, bytes)) else np.asarray(None)
         if array.size == 1 and array.dtype.kind in "fiub":
             return float(array.reshape(()))
         if self.lenient:
             return np.nan
-        raise search.failure_error(point, f"{value!r}, which is no real number")
+        raise search.failure_error(x, f"{value!r}, which is no real number")
 
     def _all(self, search: Optimizer, points: Floats) -> Any:
         try:

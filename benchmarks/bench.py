@@ -1,0 +1,199 @@
+"""How fast: one table, each row a ratio in one run. The unit is 2,000 calls of a NumPy sphere on 30 numbers.
+
+    make bench            or: python benchmarks/bench.py [--no-curve]
+
+Run it on a quiet machine. A row that is not met is marked, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import clarabel
+import numpy as np
+from peers import PEERS, run_peer
+from rich.console import Console
+from rich.table import Table
+from scipy import sparse
+
+import robustforge as rf
+from robustforge.core.hull import minimum_norm
+
+
+@dataclass
+class Row:
+    """One line of the table: what was measured, how much, and how much is allowed."""
+
+    what: str
+    measured: float
+    allowed: float
+    unit: str = "units"
+
+    @property
+    def met(self) -> bool:
+        return self.measured <= self.allowed
+
+
+def numpy_sphere(x: np.ndarray) -> float:
+    return float(np.sum((x - 20.0) ** 2))
+
+
+def median_seconds(work: Callable[[], object], repeats: int = 7) -> float:
+    work()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return float(np.median(seconds))
+
+
+def unit() -> float:
+    x = np.random.default_rng(0).uniform(15, 25, 30)
+
+    def calls() -> None:
+        for _ in range(2000):
+            numpy_sphere(x)
+
+    return median_seconds(calls)
+
+
+def solving(name: str, dimension: int) -> float:
+    problem = rf.problem("sphere", dimension)
+    seeds = iter(range(1000))
+    return median_seconds(lambda: rf.minimize(problem, heuristic=name, rng=next(seeds)))
+
+
+class Timed:
+    """A Python objective that measures the time spent in it."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self, x: np.ndarray) -> float:
+        start = time.perf_counter()
+        value = numpy_sphere(x)
+        self.seconds += time.perf_counter() - start
+        return value
+
+
+def python_overhead(name: str) -> float:
+    """Return the seconds of a run beyond the time inside the objective."""
+    seconds = []
+    for seed in range(8):
+        fun = Timed()
+        start = time.perf_counter()
+        rf.minimize(fun, [(15.0, 25.0)] * 30, rf.Ball(1.0), 2000, name, seed)
+        seconds.append(time.perf_counter() - start - fun.seconds)
+    return float(np.median(seconds[1:]))
+
+
+def peer_overhead(name: str) -> float:
+    problem = rf.problem("sphere", 30)
+    seconds = []
+    for seed in range(6):
+        objective, own = run_peer(name, problem, numpy_sphere, seed)
+        assert objective.calls == 2000, (name, objective.calls)
+        seconds.append(own)
+    return float(np.median(seconds[1:]))
+
+
+def conic_ratio() -> float:
+    """Return our time for (Soc) with 40 points in 100 dimensions as a share of Clarabel's."""
+    rng = np.random.default_rng(1)
+    units = rng.standard_normal((40, 100)) + 0.5
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    room = np.zeros((40, 40))
+    rest = (room, room.copy(), np.zeros(40), np.zeros(40, np.int64), np.zeros((2, 40)), np.zeros(100))
+    ours = median_seconds(lambda: minimum_norm(units, 40, *rest), 50)
+    above = sparse.csc_matrix(np.hstack([units, -np.ones((40, 1))]))
+    cone = sparse.csc_matrix(np.vstack([np.zeros((1, 101)), np.hstack([-np.eye(100), np.zeros((100, 1))])]))
+    matrix = sparse.vstack([above, cone]).tocsc()
+    right = np.concatenate([np.zeros(40), [1.0], np.zeros(100)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    cones = [clarabel.NonnegativeConeT(40), clarabel.SecondOrderConeT(101)]
+    cost, zero = np.append(np.zeros(100), 1.0), sparse.csc_matrix((101, 101))
+    theirs = median_seconds(lambda: clarabel.DefaultSolver(zero, cost, matrix, right, cones, settings).solve(), 9)
+    return ours / theirs
+
+
+def command_seconds(*command: str) -> float:
+    return min(_once(command) for _ in range(5))
+
+
+def _once(command: tuple[str, ...]) -> float:
+    start = time.perf_counter()
+    subprocess.run([sys.executable, *command], check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+FIRST_SOLVE = "import robustforge as rf; rf.minimize(rf.problem('sphere', 30), rng=1)"
+
+
+def rows() -> list[Row]:
+    one = unit()
+    ours = python_overhead("rpso")
+    table = [
+        Row("2,000 evaluations, rpso, 20 particles, 30D, compiled objective", solving("rpso", 30) / one, 0.5),
+        Row("the same with paper/30d/general (DD)", solving("paper/30d/general", 30) / one, 1.5),
+        Row("paper/100d/general (DD+LEH) in 100D", solving("paper/100d/general", 100) / one, 5.0),
+        Row("paper/30d/general, Python callable, beyond its own time", python_overhead("paper/30d/general") / one, 1.5),
+        Row("(Soc), 40 points in 100D, share of Clarabel's time", conic_ratio(), 1 / 20, "share"),
+        Row("robustforge --help", command_seconds("-m", "robustforge.cli", "--help"), 0.3, "s"),
+        Row("import and first solve, compiled before", command_seconds("-c", FIRST_SOLVE), 1.5, "s"),
+    ]
+    for name in PEERS:
+        share = 1.0 if name == "pyswarms" else 0.2
+        table.append(Row(f"our overhead as a share of that of {name}", ours / peer_overhead(name), share, "share"))
+    table.append(Row("(the unit, in ms)", one * 1e3, np.inf, "ms"))
+    return table
+
+
+def print_curve(console: Console) -> None:
+    """Print how time and memory grow with the budget, each in a process of its own."""
+    table = Table("budget", "us per evaluation", "peak memory", title="paper/30d/general on sphere, 30D")
+    for budget in (2_000, 20_000, 200_000):
+        command = [sys.executable, __file__, "--one", str(budget)]
+        seconds, memory = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        table.add_row(f"{budget:,}", f"{float(seconds) / budget * 1e6:.1f}", f"{float(memory) / 1024:.0f} MB")
+    console.print(table)
+
+
+def one_budget(budget: int) -> None:
+    problem = rf.problem("sphere", 30)
+    rf.minimize(problem, budget=100, heuristic="paper/30d/general", rng=1)
+    start = time.perf_counter()
+    rf.minimize(problem, budget=budget, heuristic="paper/30d/general", rng=1)
+    print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--no-curve", action="store_true")
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.one:
+        one_budget(args.one)
+        return 0
+    console = Console(width=110)
+    table = Table("what", "measured", "at most", "", title="robustforge, one core, warm")
+    measured = rows()
+    for row in measured:
+        limit = "" if row.allowed == np.inf else f"{row.allowed:g}"
+        mark = "" if row.allowed == np.inf else ("met" if row.met else "[bold red]NOT MET[/]")
+        table.add_row(row.what, f"{row.measured:.3g} {row.unit}", limit, mark)
+    console.print(table)
+    if not args.no_curve:
+        print_curve(console)
+    return 0 if all(row.met for row in measured) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

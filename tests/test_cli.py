@@ -1,0 +1,423 @@
+"""The command line as a user meets it: screens, JSON, wrong calls, pipes and Ctrl-C."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import robustforge as rf
+from robustforge import cli, components, records
+from robustforge.core.component import Component
+from robustforge.engine.optimizer import OnFailure
+from robustforge.errors import ObjectiveError
+from robustforge.problem.problem import Outside, Variant
+
+SOLVE = ["solve", "sphere", "--dimension", "3", "--budget", "300", "--seed", "1"]
+LONG = ["solve", "rastrigin", "--heuristic", "rpso", "--budget", "400000", "--seed", "1"]
+
+needs_verify = pytest.mark.skipif(not hasattr(rf, "verify"), reason="rf.verify does not exist yet")
+
+
+def run(*arguments, code=0, stdin=None):
+    """Run a command in this process; whatever its end, there is no stack trace."""
+    ended = CliRunner().invoke(cli.main, list(arguments), input=stdin)
+    assert ended.exit_code == code, ended.output
+    assert "Traceback" not in ended.output
+    assert ended.exception is None or isinstance(ended.exception, SystemExit)
+    return ended
+
+
+def as_json(*arguments, **options):
+    def refuse(word):
+        raise AssertionError(f"{word} is not JSON")
+
+    return json.loads(run(*arguments, "--json", **options).stdout, parse_constant=refuse)
+
+
+def spawn(*arguments, **options):
+    """Start a command in a process of its own; it says "ready" on stderr once the engine is compiled."""
+    code = (
+        "import sys; from robustforge.engine import machine; machine.prepare(); print('ready', file=sys.stderr, flush=True)\n"
+        "from robustforge.cli import main; main()"
+    )
+    environment = {**os.environ, "ROBUSTFORGE_QUIET": "1"}
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], env=environment, text=True, **options)
+
+
+# --- the listings
+
+
+def test_problems_lists_all_of_them():
+    shown = run("problems").stdout
+    assert all(name in shown for name in rf.problems())
+    assert [row["name"] for row in as_json("problems")] == list(rf.problems())
+
+
+def test_heuristics_lists_all_of_them():
+    shown = run("heuristics").stdout
+    assert all(name in shown for name in rf.heuristics())
+    assert {row["name"]: row["id"] for row in as_json("heuristics")} == {
+        name: rf.heuristic(name).id for name in rf.heuristics()
+    }
+
+
+def test_one_heuristic_is_explained_and_its_json_is_exactly_its_own():
+    assert "10 particles" in run("heuristics", "rpso+dd").stdout
+    assert run("heuristics", "rpso+dd", "--json").stdout == rf.heuristic("rpso+dd").to_json()
+
+
+def test_components_lists_every_component_class_and_every_field():
+    rows = as_json("components")
+    listed = {part["summary"]: part for row in rows for part in row["components"]}
+    shown = run("components").stdout
+    for name in components.__all__:
+        cls = getattr(components, name)
+        if isinstance(cls, type) and issubclass(cls, Component) and not cls.is_slot:
+            part = listed[cls.summary()]
+            assert part["beyond_paper"] == cls.extension
+            assert part["source"] == cls.source
+            assert [field["name"] for field in part["fields"]] == [field.name for field in dataclasses.fields(cls)]
+            assert cls.title in shown
+
+
+def test_components_come_slot_by_slot_and_fields_with_their_ranges():
+    slots = [row["slot"] for row in as_json("components")]
+    wanted = {
+        "outer",
+        "network",
+        "baseline",
+        "mutation",
+        "movement",
+        "descent",
+        "relocation",
+        "clamp",
+        "inner form",
+        "inner",
+    }
+    assert wanted <= set(slots)
+    assert len(slots) == len(set(slots))
+    (clamp,) = as_json("components", "clamp")
+    fraction = clamp["components"][1]["fields"][0]
+    assert (fraction["name"], fraction["range"]) == ("fraction", {"low": 0.005, "high": 0.5, "log": True})
+    assert "Width +" in run("components", "clamp").stdout
+
+
+@pytest.mark.parametrize("name", ["inner-form", "inner form", "form", "Inner_Form"])
+def test_a_slot_may_be_spelt_in_several_ways(name):
+    assert as_json("components", name)[0]["slot"] == "inner form"
+
+
+@pytest.mark.parametrize(
+    "command", [["problems"], ["heuristics"], ["heuristics", "rpso+dd+leh"], ["components"], SOLVE]
+)
+def test_screens_fit_80_columns(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, run(*command).stdout.splitlines())) <= 80
+
+
+# --- solve
+
+
+def test_solve_answers_as_the_library_does():
+    record = as_json(*SOLVE)
+    result = rf.minimize(rf.problem("sphere", 3), budget=300, rng=1)
+    assert record["x"] == result.x.tolist()
+    assert record["worst_x"] == result.worst_x.tolist()
+    for key in ("fun", "nominal_fun", "estimate", "nfev", "nit", "success", "message"):
+        assert record[key] == getattr(result, key)
+    assert rf.Heuristic.from_json(json.dumps(record["heuristic"])) == result.heuristic
+    assert record["problem"] == {
+        "name": "sphere", "dimension": 3, "variant": "original", "variant_seed": None, "outside": "evaluate",
+    }  # fmt: skip
+    assert record["seed"] == 1
+
+
+def test_the_screen_shows_what_the_json_holds():
+    record, shown = as_json(*SOLVE), run(*SOLVE).stdout
+    for key in ("fun", "nominal_fun", "estimate"):
+        assert f"{record[key]:,.6g}" in shown
+    assert "300" in shown
+    assert "paper/30d/general" in shown
+    assert record["message"] in shown
+
+
+def test_same_seed_same_answer_and_a_drawn_seed_is_told():
+    drawn = as_json(*SOLVE[:-2])
+    again = as_json(*SOLVE[:-1], str(drawn["seed"]))
+    assert {**drawn, "seconds": 0} == {**again, "seconds": 0}
+
+
+def test_all_options_reach_the_search(tmp_path):
+    chosen = tmp_path / "mine.json"
+    rf.heuristic("rpso+leh").save(chosen)
+    options = ["--variant", "shifted", "--variant-seed", "3", "--outside", "clip", "--on-failure", "unknown"]
+    record = as_json(*SOLVE, *options, "--heuristic", str(chosen))
+    problem = rf.problem("sphere", 3, "shifted", 3, outside="clip")
+    assert record["fun"] == rf.minimize(problem, budget=300, heuristic="rpso+leh", rng=1, on_failure="unknown").fun
+    assert record["problem"]["variant_seed"] == 3
+
+
+def test_saved_and_printed_are_the_same(tmp_path):
+    path = tmp_path / "result.json"
+    record = as_json(*SOLVE, "-o", str(path))
+    assert json.loads(path.read_text()) == record
+    assert str(path) in run(*SOLVE, "-o", str(path)).stdout.replace("\n", "")
+
+
+def test_numbers_that_are_not_finite_are_null():
+    text = records.to_json({"fun": np.inf, "worst_x": [np.nan, 1.0], "nested": {"estimate": -np.inf}})
+    assert json.loads(text) == {"fun": None, "worst_x": [None, 1.0], "nested": {"estimate": None}}
+
+
+def test_choices_are_those_of_the_library():
+    assert get_args(Variant) == cli.VARIANTS
+    assert get_args(Outside) == cli.OUTSIDE
+    assert get_args(OnFailure) == cli.ON_FAILURE
+
+
+# --- verify
+
+
+@needs_verify
+def test_solve_then_verify(tmp_path):
+    path = tmp_path / "result.json"
+    solved = as_json(*SOLVE, "--variant", "shifted-rotated", "--variant-seed", "2", "-o", str(path))
+    checked = as_json("verify", str(path), "--samples", "2000")
+    assert checked["problem"] == solved["problem"]
+    assert checked["x"] == solved["x"]
+    assert checked["known"]["fun"] == solved["fun"]
+    assert checked["nominal_fun"] == pytest.approx(solved["nominal_fun"])
+    assert max(checked["sampled"]["fun"], checked["attacked"]["fun"]) >= checked["nominal_fun"]
+    assert checked == as_json("verify", "-", "--samples", "2000", stdin=path.read_text())
+    shown = run("verify", str(path), "--samples", "2000").stdout
+    for part in ("nominal", "known", "sampled", "attacked"):
+        assert part in shown
+
+
+@needs_verify
+def test_verify_any_design():
+    all_same = as_json("verify", "sphere", "--dimension", "4", "--x", "20", "--samples", "1000")
+    assert all_same == as_json("verify", "sphere", "--x", "20,20,20,20", "--samples", "1000")
+    assert all_same["known"] is None
+    assert all_same["attacked"]["fun"] == pytest.approx(1.0, rel=1e-3)
+    assert len(as_json("verify", "branke", "--x", "-6", "--samples", "100")["x"]) == 30
+
+
+# --- wrong calls
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (["solve", "rastrigni"], "did you mean 'rastrigin'"),
+        (["solve", "sphere", "--dimension", "0"], "dimension of at least 1"),
+        (["solve", "rosenbrock", "--dimension", "1"], "dimension of at least 2"),
+        (["solve", "sphere", "--dimension", "-3"], "dimension of at least 1"),
+        (["solve", "sphere", "--dimension", "two"], "not a valid integer"),
+        (["solve", "sphere", "--budget", "1"], "`budget` must be an integer of at least 3"),
+        (["solve", "sphere", "--budget", str(10**15)], "must fit into memory"),
+        (["solve", "sphere", "--dimension", str(10**30)], "must fit into memory"),
+        (["solve", "sphere", "--seed", "-1"], "must be a non-negative int"),
+        (["solve", "sphere", "--heuristic", "rpso+d"], "did you mean 'rpso+dd'"),
+        (["solve", "sphere", "--heuristic", "nowhere.json"], "a heuristic must be a readable file"),
+        (["solve", "sphere", "--variant", "shifted"], "must be drawn from a seed"),
+        (["solve", "sphere", "--variant-seed", "3"], "a variant seed belongs to a variant"),
+        (["solve", "sphere", "--variant", "bent", "--variant-seed", "3"], "'bent' is not one of"),
+        (["solve", "sphere", "--outside", "inside"], "'inside' is not one of"),
+        (["solve", "sphere", "-o", "no/such/folder/result.json"], "folder that exists"),
+        (["solve"], "missing argument"),
+        (["slove", "sphere"], "no such command"),
+        (["heuristics", "rspo"], "did you mean 'rpso'"),
+        (["components", "netwrk"], "did you mean 'network'"),
+        (["verify", "nowhere.json"], "a result must be a readable file"),
+        (["verify", "."], "a result must be a readable file"),
+        (["verify", "sphere"], "needs a design"),
+        (["verify", "result.json", "--dimension", "3"], "brings its problem along"),
+        (["verify", "rastrigni", "--x", "20"], "did you mean 'rastrigin'"),
+        (["verify", "sphere", "--x", "20,twenty"], "--x must be finite numbers"),
+        (["verify", "sphere", "--x", "nan"], "--x must be finite numbers"),
+        (["verify", "sphere", "--x", "1,2", "--dimension", "3"], "got 2 for 3 variables"),
+        (["verify", "sphere", "--x", "1", "--dimension", "0"], "dimension of at least 1"),
+    ],
+)
+def test_a_wrong_call_gets_the_rule_and_exit_code_2(arguments, rule):
+    ended = run(*arguments, code=2)
+    assert rule in " ".join(ended.stderr.lower().split()) if rule.islower() else rule in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_an_error_is_one_line():
+    assert re.fullmatch(r"error: [^\n]+\n", run("solve", "rastrigni", code=2).stderr)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("not json", "a heuristic must be JSON"),
+        ("[]", "must be a JSON object"),
+        ("{}", 'must say "format"'),
+        ('{"format": "robustforge-heuristic/1"}', "must have a field 'outer'"),
+    ],
+)
+def test_a_bad_heuristic_file(text, rule, tmp_path):
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    assert rule in run("solve", "sphere", "--heuristic", str(path), code=2).stderr
+
+
+def result_text(**changes):
+    spec = {"name": "sphere", "dimension": 2, "variant": "original", "variant_seed": None, "outside": "evaluate"}
+    whole = {"format": records.RESULT_FORMAT, "problem": spec, "x": [20.0, 20.0], "fun": 1.0}
+    return json.dumps({key: value for key, value in {**whole, **changes}.items() if value is not ...})
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("", "a result must be JSON"),
+        ("[" * 100_000, "a result must be JSON"),
+        ("[1, 2]", 'must say "format"'),
+        (result_text(format="robustforge-heuristic/1"), 'must say "format"'),
+        (result_text(problem=...), "`problem` of the standard input must be an object; it is missing"),
+        (
+            result_text(problem={"name": "sphere"}),
+            "`dimension` of the problem in the standard input must be an integer",
+        ),
+        (result_text(x="20,20"), "`x` of the standard input must be a list"),
+        (result_text(x=[20.0]), "one finite number for each of its 2 variables"),
+        (result_text(x=[20.0, None]), "one finite number for each of its 2 variables"),
+        (result_text(x=[20.0, 10**400]), "one finite number for each of its 2 variables"),
+        (result_text(x=[20.0, True]), "one finite number for each of its 2 variables"),
+    ],
+)
+def test_a_bad_result_file(text, rule):
+    assert rule in run("verify", "-", code=2, stdin=text).stderr
+
+
+def test_a_result_file_that_is_no_text(tmp_path):
+    path = tmp_path / "result.json"
+    path.write_bytes(b"\xff\xfe\x00")
+    assert "a result must be a readable file" in run("verify", str(path), code=2).stderr
+
+
+# --- how commands end
+
+
+def test_a_failed_objective_is_exit_code_1(monkeypatch):
+    def fail(*arguments, **options):
+        raise ObjectiveError("the objective must return a number", "it returned\nNaN")
+
+    monkeypatch.setattr(rf, "minimize", fail)
+    assert run(*SOLVE, code=1).stderr == "error: the objective must return a number; it returned NaN.\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk here")
+def test_a_full_disk_does_not_take_the_answer_along():
+    ended = run(*SOLVE, "-o", "/dev/full", code=1)
+    assert "worst value known" in ended.stdout
+    assert "Saved" not in ended.stdout
+    assert "No space left" in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["components", "components --json", "heuristics"])
+def test_a_closed_pipe_is_quiet(command):
+    line = f"{sys.executable} -c 'from robustforge.cli import main; main()' {command} | head -n 1"
+    ended = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert len(ended.stdout.splitlines()) == 1
+    assert ended.stderr == ""
+
+
+@pytest.mark.parametrize("extra", [[], ["--json"]])
+def test_ctrl_c_prints_the_best_so_far(extra):
+    process = spawn(*LONG, *extra, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stderr.readline() == "ready\n"
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    shown, said = process.communicate(timeout=30)
+    assert process.returncode == cli.INTERRUPTED, said
+    assert said == "interrupted: this is the best so far\n"
+    if extra:
+        record = json.loads(shown)
+        assert 0 < record["nfev"] < 400_000
+        assert not record["success"]
+        assert record["message"].startswith("interrupted")
+        assert len(record["x"]) == 30
+    else:
+        assert "worst value known" in shown
+
+
+def read_terminal(handle, until, seconds):
+    """Return what a terminal shows until a pattern is in it, or until it is closed."""
+    shown, end = "", time.monotonic() + seconds
+    while time.monotonic() < end and not re.search(until, shown):
+        if select.select([handle], [], [], 0.1)[0]:
+            try:
+                shown += os.read(handle, 4096).decode(errors="replace")
+            except OSError:
+                break
+    return shown
+
+
+def test_a_terminal_gets_a_bar_and_ctrl_c_the_best_so_far():
+    ours, theirs = pty.openpty()
+    process = spawn(*LONG, "--json", stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    assert "solving" in read_terminal(ours, r"[1-9]\d*/400000", 60)
+    process.send_signal(signal.SIGINT)
+    assert "interrupted: this is the best so far" in read_terminal(ours, "interrupted: .*\n", 30)
+    shown, _ = process.communicate(timeout=30)
+    os.close(ours)
+    assert process.returncode == cli.INTERRUPTED
+    assert 0 < json.loads(shown)["nfev"] < 400_000
+
+
+def test_the_answer_is_the_same_on_a_terminal():
+    ours, theirs = pty.openpty()
+    process = spawn(*SOLVE, "--json", stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    shown, _ = process.communicate(timeout=60)
+    os.close(ours)
+    assert {**json.loads(shown), "seconds": 0} == {**as_json(*SOLVE), "seconds": 0}
+
+
+# --- help
+
+
+@pytest.mark.parametrize("command", [[], ["solve"], ["verify"], ["problems"], ["heuristics"], ["components"]])
+def test_help_has_an_example(command):
+    shown = run(*command, "--help").stdout
+    assert "Example" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_version():
+    assert rf.__version__ in run("--version").stdout
+
+
+def test_help_answers_at_once_and_without_numba():
+    code = (
+        "import sys; from robustforge.cli import main; main(['--help'], standalone_mode=False); "
+        "sys.exit(any(name in sys.modules for name in ('numba', 'numpy', 'scipy', 'rich')))"
+    )
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        times.append(time.perf_counter() - started)
+        assert ended.returncode == 0, ended.stderr
+        assert "solve" in ended.stdout
+    assert min(times) < 0.3

@@ -1,0 +1,89 @@
+"""Every code block in the documents runs, and every example in a docstring gives what it says."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import robustforge
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^([ ]*)```(\w+)\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
+MODULES = [info.name for info in pkgutil.walk_packages(robustforge.__path__, "robustforge.")]
+
+
+def blocks(path: Path, *languages: str) -> list[tuple[str, str]]:
+    found = [(kind, textwrap.dedent(body)) for _, kind, body in BLOCK.findall(path.read_text())]
+    return [item for item in found if item[0] in languages]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+def test_code_blocks(path, tmp_path, monkeypatch, capsys):
+    """Python blocks run in order in one namespace; after each, a `text` block says what was printed so far."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "document"}
+    for kind, body in blocks(path, "python", "text"):
+        if kind == "python":
+            exec(compile(body, str(path), "exec"), namespace)
+        else:
+            assert capsys.readouterr().out.strip() == body.strip()
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+def test_shell_blocks(path, tmp_path):
+    """Commands run in order in an empty folder; `make` targets exist (they are run by whoever runs this)."""
+    makefile = (ROOT / "Makefile").read_text()
+    for _, body in blocks(path, "sh"):
+        for line in filter(None, body.splitlines()):
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["make"]:
+                assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE), line
+            elif words[0] == "robustforge":
+                command = [sys.executable, "-m", "robustforge.cli", *words[1:]]
+                done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+                assert done.returncode == 0, done.stderr
+            else:  # a script of the benchmarks, which takes long: its options must be known to it
+                assert words[0] == "python", line
+                script = ROOT / words[1]
+                assert all(word in script.read_text() for word in words[2:] if word.startswith("--")), line
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+def test_no_block_is_left_out(path):
+    kinds = {kind for _, kind, _ in BLOCK.findall(path.read_text())}
+    assert kinds <= {"python", "text", "sh"}
+    assert path.read_text().count("```") == 2 * len(BLOCK.findall(path.read_text()))
+
+
+def test_links_lead_somewhere():
+    for path in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)#]+)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name):
+    module = importlib.import_module(name)
+    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+
+
+def test_public_names_have_docstrings_with_examples():
+    for name in robustforge.__all__:
+        thing = getattr(robustforge, name)
+        assert name == "__version__" or thing.__doc__, name
+
+
+def test_the_demo_runs():
+    done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "attacked worst case" in done.stdout
