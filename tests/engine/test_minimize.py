@@ -164,6 +164,59 @@ def test_failures_cost_budget_and_the_search_goes_on(compiled, policy, retries):
         assert result.x[0] <= 1.2
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_exception_is_a_failure_like_any_other(compiled):
+    @njit
+    def breaks(x):
+        if x[0] > 1.2:
+            raise ValueError("no convergence")
+        return np.sum((x - 1.0) ** 2)
+
+    fun = breaks if compiled else (lambda x: breaks(x))
+    for policy in ("infeasible", "unknown"):
+        result = solve(fun, on_failure=policy, retries=1)
+        assert result.nfev == 200
+        assert result.failures == (result.history.x[:, 0] > 1.2).sum() > 0
+    with pytest.raises(ValueError, match="no convergence") as caught:
+        solve(fun, retries=2)
+    attempts = caught.value.result.history.x[:, 0] > 1.2
+    assert attempts.sum() >= 3
+
+
+@pytest.mark.parametrize("when", range(1, 199, 11))
+def test_a_transient_failure_is_retried_until_the_end(when):
+    calls = 0
+
+    def shaky(x):
+        nonlocal calls
+        calls += 1
+        if calls == when:
+            raise OSError("the licence server is away")
+        return float(bowl(x))
+
+    result = solve(shaky, heuristic="rpso", retries=1)
+    assert result.success
+    assert result.nfev == calls == 200
+    assert result.failures == 1
+
+
+def test_the_failure_that_ended_it_is_the_one_reported():
+    calls = 0
+
+    def shaky(x):
+        nonlocal calls
+        calls += 1
+        return np.nan if calls == 3 or calls > 60 else float(bowl(x))
+
+    with pytest.raises(ObjectiveError) as caught:
+        solve(shaky, heuristic="rpso", retries=1)
+    result = caught.value.result
+    assert result.nfev == calls
+    attempts = (result.history.x == caught.value.x).all(axis=1)
+    assert attempts.sum() == 2
+    assert np.isnan(result.history.fun[attempts]).all()
+
+
 def test_both_modes_agree_on_failures():
     @njit
     def patchy(x):
@@ -188,6 +241,8 @@ def test_everything_infeasible_and_everything_unknown():
     everywhere = solve(lambda x: np.inf)
     assert everywhere.nfev == 200
     assert everywhere.fun == np.inf
+    assert not everywhere.success
+    assert "feasible" in everywhere.message
     nowhere = solve(lambda x: np.nan, on_failure="unknown")
     assert nowhere.nfev == 200
     assert not nowhere.success
@@ -210,7 +265,7 @@ fun = problem if {kind == "compiled"} else rf.Problem(lambda x: problem(x), [(15
 rf.minimize(problem, budget=100, rng=1)
 print("ready", flush=True)
 try:
-    rf.minimize(fun, budget=50_000_000 if {kind == "compiled"} else 5_000_000, heuristic="rpso", rng=1)
+    rf.minimize(fun, budget=20_000_000 if {kind == "compiled"} else 2_000_000, heuristic="rpso", rng=1)
 except KeyboardInterrupt as stop:
     print("stopped after", stop.result.nfev, flush=True)
 """

@@ -7,7 +7,7 @@ import pytest
 from conftest import bowl, same
 
 import robustforge as rf
-from robustforge.errors import ProblemError, TellError
+from robustforge.errors import ObjectiveError, ProblemError, TellError
 
 ARGUMENTS = ([(-3, 5)] * 4, rf.Ball(0.5), 120, "rpso", 3)
 
@@ -113,3 +113,41 @@ def test_the_default_heuristic_depends_on_the_dimension():
     large = rf.Optimizer([(0, 1)] * 56, rf.Ball(0.1))
     assert small.heuristic == rf.heuristic("paper/30d/general")
     assert large.heuristic == rf.heuristic("paper/100d/general")
+
+
+def test_a_failed_search_stays_failed_and_keeps_what_it_has():
+    search = rf.Optimizer(*ARGUMENTS)
+    batch = search.ask()
+    with pytest.raises(ObjectiveError) as caught:
+        search.tell(batch.ids, [bowl(x) for x in batch.x[:-1]] + [np.nan])
+    assert caught.value.result.nfev == 20
+    assert np.array_equal(caught.value.x, batch.x[-1])
+    for again in (search.ask, lambda: search.tell([20], [1.0])):
+        with pytest.raises(ObjectiveError):
+            again()
+    assert search.result().nfev == 20
+
+
+def test_failures_told_in_part_show_as_failures():
+    search = rf.Optimizer(*ARGUMENTS, on_failure="infeasible")
+    batch = search.ask()
+    search.tell(batch.ids[:2], [np.nan, -np.inf])
+    part = search.result()
+    assert part.failures == 2
+    assert np.isposinf(part.history.fun).all()
+
+
+def test_a_problem_is_given_once():
+    problem = rf.problem("sphere", 3)
+    for call in (
+        lambda: rf.Optimizer(problem, rf.Ball(5.0)),
+        lambda: rf.Optimizer(problem, outside="clip"),
+        lambda: rf.minimize(problem, outside="clip"),
+    ):
+        with pytest.raises(ProblemError, match="twice"):
+            call()
+
+
+def test_a_budget_beyond_memory():
+    with pytest.raises(ProblemError, match="memory"):
+        rf.Optimizer([(0, 1)] * 30, rf.Ball(0.1), 10**30, "rpso")

@@ -163,3 +163,41 @@ def test_large_offsets_do_not_blur_the_neighbourhood():
     )
     near = np.linalg.norm(result.history.x - result.x, axis=1) <= 0.01 * (1 + 1e-6)
     assert result.fun == result.history.fun[near].max()
+
+
+@pytest.mark.parametrize(("bounds", "radius"), [((-1e308, 1e308), 1.0), ((0.0, 1.0), 1e-12)])
+def test_a_box_too_wide_for_its_tolerance(bounds, radius):
+    with pytest.raises(ProblemError, match="times as wide"):
+        rf.Problem(bowl, [bounds] * 2, rf.Ball(radius))
+
+
+def test_compiled_objectives_with_a_signature():
+    from numba import float64
+
+    plain = solve(rf.Ball(0.5))
+    for signature in (float64(float64[:]), float64(float64[::1])):
+        typed = njit(signature)(bowl.py_func)
+        assert rf.minimize(typed, [(-3.0, 5.0)] * 3, rf.Ball(0.5), 400, "rpso+dd", 1).fun == plain.fun
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("outside", ["clip", "shrink", "evaluate"])
+def test_what_is_reported_is_what_was_evaluated(seed, outside):
+    seen = []
+
+    def watched(x):
+        seen.append(x.copy())
+        return float(bowl(x))
+
+    result = rf.minimize(watched, [(0.1, 0.7)] * 3, rf.Box(0.29), 60, "leh", seed, outside=outside)
+    assert np.array_equal(np.array(seen), result.history.x)
+    assert np.array_equal(result.x, seen[-1])
+    assert float(bowl(result.worst_x)) == result.fun
+    if outside != "evaluate":
+        assert (result.history.x >= 0.1).all()
+        assert (result.history.x <= 0.7).all()
+
+
+def test_leh_search_with_an_exact_variable_goes_on():
+    result = rf.minimize(lambda x: float((x[1] - 0.7) ** 2), [(0, 1)] * 2, rf.Ball([1.0, 0.0]), 300, "leh", 1)
+    assert result.nfev == 300

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from robustforge.core.compiler import inlined
-from robustforge.core.component import Component, Range, dispatch
+from numba import int64
+
+from robustforge.core.compiler import compiled, inlined
+from robustforge.core.component import Component, Range
 from robustforge.core.random import uniform
 from robustforge.core.state import State
 from robustforge.errors import HeuristicError
@@ -19,6 +22,7 @@ class Baseline(Component, slot=True):
     Kernels: `steer(s, j)` changes the velocity of agent `j` in place.
     """
 
+    verbs: ClassVar[Mapping[str, tuple[Any, ...]]] = {"steer": (int64,)}
     steer: ClassVar[Any]
 
 
@@ -33,13 +37,13 @@ def _pull(s: State, j: int, keep: float, c1: float, c2: float) -> None:
         v[i] = keep * v[i] + pull + shared * uniform(rng) * (better[i] - x[i])
 
 
-@inlined
+@compiled
 def _steer_by_inertia(s: State, j: int) -> None:
     p = s.baseline[0]
     _pull(s, j, p.omega, p.c1, p.c2)
 
 
-@inlined
+@compiled
 def _steer_by_constriction(s: State, j: int) -> None:
     p = s.baseline[0]
     phi = p.c1 + p.c2
@@ -86,5 +90,3 @@ class Constriction(Baseline):
     def words(self) -> str:
         return f"velocity: constricted, with a pull of {self.c1:.3g} to the own best and {self.c2:.3g} to the shared best"
 
-
-steer = dispatch(Baseline, "steer")

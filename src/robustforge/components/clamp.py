@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from robustforge.core.compiler import inlined
-from robustforge.core.component import Component, Range, dispatch
+from numba import int64
+
+from robustforge.core.compiler import compiled
+from robustforge.core.component import Component, Range
 from robustforge.core.state import State
 
 
@@ -16,15 +19,16 @@ class Clamp(Component, slot=True):
     Kernels: `limit(s, j)` changes the velocity of agent `j` in place.
     """
 
+    verbs: ClassVar[Mapping[str, tuple[Any, ...]]] = {"limit": (int64,)}
     limit: ClassVar[Any]
 
 
-@inlined
+@compiled
 def _leave(s: State, j: int) -> None:
     pass
 
 
-@inlined
+@compiled
 def _limit_by_width(s: State, j: int) -> None:
     v, lower, upper, fraction = s.v[j], s.lower, s.upper, s.clamp[0].fraction
     for i in range(v.size):
@@ -56,5 +60,3 @@ class WidthClamp(Clamp):
     def words(self) -> str:
         return f"no coordinate moves by more than {self.fraction:.3g} of the box width"
 
-
-limit = dispatch(Clamp, "limit")

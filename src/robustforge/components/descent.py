@@ -19,7 +19,7 @@ from robustforge.core.random import uniform
 from robustforge.core.state import State, StateField
 
 HIGH_COST_POINTS = 256
-"""High-cost points that one direction can take into account; with more, sigma is halved."""
+"""High-cost points that one direction can take into account; of more, the highest are taken."""
 
 STATE_FIELDS = (
     StateField("direction", np.float64, lambda p: (p.agents, p.dimension)),
@@ -75,9 +75,9 @@ def find_direction(s: State, j: int, found: int, sigma: float, sigma_limit: floa
             lowest = min(lowest, value)
             highest = max(highest, value)
     spread = highest - lowest if highest >= lowest else 0.0
-    while sigma >= sigma_limit:
+    while True:
         count = _collect_high(s, j, found, worst - sigma * spread)
-        if 0 < count <= s.high.size:
+        if count > 0:
             length = minimum_norm(
                 s.hull_units, count, s.hull_gram, s.hull_factor, s.hull_weights, s.hull_corral, s.hull_work, direction
             )
@@ -88,11 +88,16 @@ def find_direction(s: State, j: int, found: int, sigma: float, sigma_limit: floa
                 s.rho[j] = _step_length(s, j, count)
                 return
         sigma *= 0.5
+        if sigma < sigma_limit:
+            return
 
 
-@inlined
+@compiled
 def _collect_high(s: State, j: int, found: int, threshold: float) -> int:
-    """Gather the near points of at least this value as unit vectors from agent `j`; return how many there are."""
+    """Gather the near points of at least this value as unit vectors from agent `j`; return how many there are.
+
+    If there are more than fit, the highest are kept.
+    """
     x, points, values, near, high, units = s.x[j], s.points, s.values, s.near, s.high, s.hull_units
     count = 0
     for k in range(found):
@@ -105,12 +110,20 @@ def _collect_high(s: State, j: int, found: int, threshold: float) -> int:
             square += gap * gap
         if square == 0.0:
             continue
+        row = count
         if count < high.size:
-            high[count] = place
-            length = math.sqrt(square)
-            for i in range(x.size):
-                units[count, i] = (points[place, i] - x[i]) / length
-        count += 1
+            count += 1
+        else:
+            row = 0
+            for m in range(1, count):
+                if values[high[m]] < values[high[row]]:
+                    row = m
+            if values[high[row]] >= values[place]:
+                continue
+        high[row] = place
+        length = math.sqrt(square)
+        for i in range(x.size):
+            units[row, i] = (points[place, i] - x[i]) / length
     return count
 
 
@@ -138,21 +151,18 @@ def _step_length(s: State, j: int, count: int) -> float:
 def add_descent(s: State, j: int) -> None:
     """Add C3 Gamma r3 d to the velocity of agent `j`, at least Min step long (ddVel)."""
     p = s.descent[0]
-    if p.code < 0 or not s.directed[j]:
+    if p.used == 0 or not s.directed[j]:
         return
     direction, v, rng = s.direction[j], s.v[j], s.rng
     length = p.c3 * s.readings[0].step_scale * (s.rho[j] if s.readings[0].step_by_rho > 0 else 1.0)
     random = p.r3 == 0.0
     square = 0.0
     for i in range(v.size):
-        step = length * direction[i]
         if random:
-            step *= uniform(rng)
-        direction[i] = step
-        square += step * step
-    grow = 1.0
-    if 0.0 < square < p.min_step * p.min_step:
-        grow = p.min_step / math.sqrt(square)
+            direction[i] *= uniform(rng)
+        square += direction[i] * direction[i]
+    if square > 0.0:
+        length = max(length, p.min_step / math.sqrt(square))
     for i in range(v.size):
-        v[i] += grow * direction[i]
+        v[i] += length * direction[i]
     s.directed[j] = False

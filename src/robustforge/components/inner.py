@@ -7,13 +7,15 @@ offsets from the agent, in the unit ball or box; the candidate itself is not eva
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from numba import float64, int64
 
-from robustforge.core.compiler import compiled, inlined
-from robustforge.core.component import Component, Range, dispatch
+from robustforge.core.compiler import compiled
+from robustforge.core.component import Component, Range
 from robustforge.core.random import Stream, below, in_unit_ball, in_unit_box, uniform
 from robustforge.core.state import Array, Floats, Plan, State, StateField, copy
 
@@ -35,6 +37,7 @@ class InnerForm(Component, slot=True):
     takes a value back for the row it was proposed from.
     """
 
+    verbs: ClassVar[Mapping[str, tuple[Any, ...]]] = {"propose": (int64, int64), "absorb": (int64, int64, float64)}
     propose: ClassVar[Any]
     absorb: ClassVar[Any]
 
@@ -99,7 +102,7 @@ def _propose_sample(s: State, j: int, room: int) -> None:
     put(s, j, 0, offset)
 
 
-@inlined
+@compiled
 def _absorb_nothing(s: State, j: int, row: int, value: float) -> None:
     pass
 
@@ -132,7 +135,7 @@ def _propose_swarm(s: State, j: int, room: int) -> None:
         put(s, j, row, x)
 
 
-@inlined
+@compiled
 def _absorb_best(s: State, j: int, row: int, value: float) -> None:
     if value > s.inner_best[row] or s.inner_best[row] == -np.inf:
         s.inner_best[row] = -np.inf if np.isnan(value) else value
@@ -184,7 +187,7 @@ def _propose_children(s: State, j: int, room: int) -> None:
         put(s, j, row, x)
 
 
-@inlined
+@compiled
 def _absorb_value(s: State, j: int, row: int, value: float) -> None:
     s.inner_value[row] = -np.inf if np.isnan(value) else value
 
@@ -270,6 +273,3 @@ class Inner(Component):
         """Return the evaluations of a complete search."""
         return max(2, round(self.extent * budget / (4 * agents)))
 
-
-propose = dispatch(InnerForm, "propose")
-absorb = dispatch(InnerForm, "absorb")

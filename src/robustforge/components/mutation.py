@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from robustforge.core.compiler import compiled, inlined
-from robustforge.core.component import Component, Range, dispatch
+from numba import int64
+
+from robustforge.core.compiler import compiled
+from robustforge.core.component import Component, Range
 from robustforge.core.random import normal, uniform
 from robustforge.core.state import State
 
@@ -20,10 +23,11 @@ class Mutation(Component, slot=True):
     Kernels: `mutate(s, j)` changes the position of agent `j` in place.
     """
 
+    verbs: ClassVar[Mapping[str, tuple[Any, ...]]] = {"mutate": (int64,)}
     mutate: ClassVar[Any]
 
 
-@inlined
+@compiled
 def _leave(s: State, j: int) -> None:
     pass
 
@@ -94,5 +98,3 @@ class GaussianMutation(Mutation):
             f"with a deviation of {self.amplitude:.3g} of the box width"
         )
 
-
-mutate = dispatch(Mutation, "mutate")

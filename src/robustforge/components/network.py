@@ -7,13 +7,14 @@ A neighbourhood includes the particle itself, except in the focal network.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from robustforge.core.compiler import compiled
-from robustforge.core.component import Component, dispatch
+from robustforge.core.component import Component
 from robustforge.core.random import shuffle
 from robustforge.core.state import State, StateField
 
@@ -29,6 +30,7 @@ class Network(Component, slot=True):
     Kernels: `choose(s)` writes, for each agent, the agent whose best it follows to `s.guide`.
     """
 
+    verbs: ClassVar[Mapping[str, tuple[Any, ...]]] = {"choose": ()}
     choose: ClassVar[Any]
 
 
@@ -230,5 +232,3 @@ class Hierarchical(Network):
     def words(self) -> str:
         return "particles form a tree in which the better ones rise, and follow their parent"
 
-
-choose = dispatch(Network, "choose")

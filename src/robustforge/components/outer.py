@@ -6,20 +6,19 @@ searches found, `move` puts them where they should look next. Anything with thes
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from robustforge.components.baseline import steer
-from robustforge.components.clamp import limit
 from robustforge.components.descent import MinStep, Sigma, SigmaLimit, add_descent, find_direction
 from robustforge.components.movement import Capability, Movement, PlainMovement
-from robustforge.components.mutation import Mutation, mutate
-from robustforge.components.network import Network, arrange, choose
+from robustforge.components.mutation import Mutation
+from robustforge.components.network import Network, arrange
 from robustforge.components.relocation import LARGEST_POPULATION, empty_centre, relocate_if_dormant
-from robustforge.core.compiler import compiled, inlined
-from robustforge.core.component import Component, Range, dispatch
+from robustforge.core.compiler import call, compiled, inlined
+from robustforge.core.component import Component, Range
 from robustforge.core.history import neighbours, worst_of
 from robustforge.core.state import (
     DONE,
@@ -41,6 +40,7 @@ class Outer(Component, slot=True):
     Kernels: `start(s)`, `learn(s)` and `move(s)`.
     """
 
+    verbs: ClassVar[Mapping[str, tuple[Any, ...]]] = {"start": (), "learn": (), "move": ()}
     start: ClassVar[Any]
     learn: ClassVar[Any]
     move: ClassVar[Any]
@@ -63,7 +63,7 @@ class Outer(Component, slot=True):
         return self.movement.directions is not None
 
 
-@inlined
+@compiled
 def _start_anywhere(s: State) -> None:
     arrange(s)
     for j in range(s.tally[0].agents):
@@ -81,7 +81,7 @@ def _robust_value(s: State, j: int, found: int) -> float:
 
 @compiled
 def _learn_as_swarm(s: State) -> None:
-    directed = s.descent[0].code >= 0
+    directed = s.descent[0].used > 0
     for j in range(s.tally[0].agents):
         s.directed[j] = False
         done = s.status[j] == DONE and s.worst[j] > -np.inf
@@ -98,17 +98,17 @@ def _learn_as_swarm(s: State) -> None:
 
 @compiled
 def _move_as_swarm(s: State) -> None:
-    choose(int(s.network[0].code), s)
+    call(s.network[0].choose, s)
     for j in range(s.tally[0].agents):
         if relocate_if_dormant(s, j):
             continue
-        steer(int(s.baseline[0].code), s, j)
+        call(s.baseline[0].steer, s, j)
         add_descent(s, j)
-        limit(int(s.clamp[0].code), s, j)
+        call(s.clamp[0].limit, s, j)
         x, v = s.x[j], s.v[j]
         for i in range(x.size):
             x[i] += v[i]
-        mutate(int(s.mutation[0].code), s, j)
+        call(s.mutation[0].mutate, s, j)
 
 
 @compiled
@@ -153,7 +153,7 @@ def _move_as_leh(s: State) -> None:
             continue
         room = empty_centre(s, int(p.population), p.mutation, p.amplitude, int(p.elites), int(p.tour))
         t.relocations += 1
-        if room < 1.0:
+        if room < 1.0 and s.exact.size == 0:
             t.ending = SPACE_EMPTY
         copy(s.leh_now[0], s.x[j])
 
@@ -226,7 +226,3 @@ class LehSearch(Outer):
     def words(self) -> str:
         return "one candidate goes to the centre of the largest hypersphere without a high-cost point, until none is left"
 
-
-start = dispatch(Outer, "start")
-learn = dispatch(Outer, "learn")
-move = dispatch(Outer, "move")

@@ -8,13 +8,15 @@ history are the most expensive thing a heuristic can do, so they are counted, an
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from numba import int64
 
-from robustforge.core.compiler import compiled, inlined
-from robustforge.core.component import Component, Range, dispatch
+from robustforge.core.compiler import call, compiled, inlined
+from robustforge.core.component import Component, Range
 from robustforge.core.random import Stream, below, uniform
 from robustforge.core.state import BLOCK, Floats, State, StateField, copy, fresh_velocity, random_position
 
@@ -40,6 +42,7 @@ class Relocation(Component, slot=True):
     Kernels: `relocate(s, j)` writes a new position for agent `j`.
     """
 
+    verbs: ClassVar[Mapping[str, tuple[Any, ...]]] = {"relocate": (int64,)}
     dorm: Dorm
     relocate: ClassVar[Any]
 
@@ -56,7 +59,7 @@ def empty_centre(s: State, population: int, chance: float, amplitude: float, eli
     for m in range(population):
         for i in range(lower.size):
             now[m, i] = lower[i] + uniform(rng) * (upper[i] - lower[i])
-    measure_room(s, now, 0, population, room)
+    measure_room(s, now, np.int64(0), population, room)
     for _ in range(GENERATIONS):
         first = -1
         for e in range(elites):
@@ -141,7 +144,7 @@ def _tournament(rng: Stream, room: Floats, population: int, tour: int) -> int:
     return winner
 
 
-@inlined
+@compiled
 def _relocate_to_emptiness(s: State, j: int) -> None:
     if s.tally[0].found == 0 or s.tally[0].work >= s.tally[0].work_limit:
         random_position(s, j)
@@ -151,7 +154,7 @@ def _relocate_to_emptiness(s: State, j: int) -> None:
     copy(s.leh_now[0], s.x[j])
 
 
-@inlined
+@compiled
 def _relocate_randomly(s: State, j: int) -> None:
     random_position(s, j)
 
@@ -190,15 +193,13 @@ class RandomRelocation(Relocation):
         return f"after {self.dorm} idle iterations a particle goes to a random point"
 
 
-_relocate = dispatch(Relocation, "relocate")
-
 
 @inlined
 def relocate_if_dormant(s: State, j: int) -> bool:
     """Relocate agent `j` if it is dormant: its best is kept, its velocity drawn anew. Return whether it was."""
-    if s.relocation[0].code < 0 or s.idle[j] < s.relocation[0].dorm:
+    if s.relocation[0].used == 0 or s.idle[j] < s.relocation[0].dorm:
         return False
-    _relocate(int(s.relocation[0].code), s, j)
+    call(s.relocation[0].relocate, s, j)
     fresh_velocity(s, j)
     s.idle[j] = 0
     s.tally[0].relocations += 1

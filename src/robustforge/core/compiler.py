@@ -2,27 +2,32 @@
 
 `compiled` and `inlined` are the only decorators in use. They put machine code into one folder per *fingerprint* of the
 sources, since Numba by itself does not see an edit in a callee of another file; so no edit ever meets stale code, and
-a read-only install works. Nothing is compiled on import: the first solve does it, and says so.
+a read-only install works. Components are called by their address (`call`), so that each is compiled by itself, once.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
-from inspect import signature
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba import types
+from numba.core import cgutils
+from numba.core.typing import signature
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _KEPT_FOLDERS = 4
+_STAMP = "compiled"
 
 
 def compiled(function: F) -> F:
@@ -33,53 +38,10 @@ def compiled(function: F) -> F:
 def inlined(function: F) -> F:
     """Return `function` for use inside compiled functions, into whose body it is copied.
 
-    Numba optimises every compiled function together with all that it calls, so a tree of small functions is optimised
-    over and over; copied into their callers, they are optimised once. It is the difference between 20 and 90 seconds.
+    Numba optimises every compiled function together with all that it calls, so that a deep tree of functions is
+    optimised over and over. What is called from one place only is better copied there.
     """
     return _njit(function, inline="always")
-
-
-def dispatcher(kernels: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
-    """Return an inlined `dispatch(code, ...)` that calls the kernel number `code` with the other arguments.
-
-    A recursive closure: the head if the code is 0, else the rest with one less. It compiles to a jump, so a slot
-    needs no list of its components written by hand.
-    """
-    head = kernels[0]
-    link = _LINKS[len(signature(head).parameters)]
-    if len(kernels) == 1:
-        return inlined(link(head, None))
-    return inlined(link(head, dispatcher(kernels[1:])))
-
-
-# One link of the chain for kernels of one to four arguments, since Numba does not inline *args.
-
-
-def _link_1(head: Any, rest: Any) -> Any:
-    if rest is None:
-        return lambda code, a: head(a)
-    return lambda code, a: head(a) if code == 0 else rest(code - 1, a)
-
-
-def _link_2(head: Any, rest: Any) -> Any:
-    if rest is None:
-        return lambda code, a, b: head(a, b)
-    return lambda code, a, b: head(a, b) if code == 0 else rest(code - 1, a, b)
-
-
-def _link_3(head: Any, rest: Any) -> Any:
-    if rest is None:
-        return lambda code, a, b, c: head(a, b, c)
-    return lambda code, a, b, c: head(a, b, c) if code == 0 else rest(code - 1, a, b, c)
-
-
-def _link_4(head: Any, rest: Any) -> Any:
-    if rest is None:
-        return lambda code, a, b, c, d: head(a, b, c, d)
-    return lambda code, a, b, c, d: head(a, b, c, d) if code == 0 else rest(code - 1, a, b, c, d)
-
-
-_LINKS = {1: _link_1, 2: _link_2, 3: _link_3, 4: _link_4}
 
 
 def _njit(function: F, inline: str) -> F:
@@ -91,19 +53,51 @@ def _njit(function: F, inline: str) -> F:
         numba.config.CACHE_DIR = before
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def call(typing_context: Any, address: Any, *arguments: Any) -> Any:
+    """Call the kernel at an address; it takes the arguments with exactly their types, and returns nothing.
+
+    An exception in it reaches the caller, as with an ordinary call.
+    """
+
+    plain = tuple(types.unliteral(argument) for argument in arguments)
+
+    def generate(context: Any, builder: Any, made: Any, values: Any) -> Any:
+        function = context.call_conv.get_function_type(types.none, plain)
+        pointer = builder.inttoptr(values[0], function.as_pointer())
+        given = cgutils.unpack_tuple(builder, values[1], len(plain))
+        status, _ = context.call_conv.call_function(builder, pointer, types.none, plain, given)
+        with cgutils.if_unlikely(builder, status.is_error):
+            context.call_conv.return_status_propagate(builder, status)
+        return context.get_dummy_value()
+
+    return signature(types.none, types.int64, types.StarArgTuple.from_types(plain)), generate
+
+
+def address(kernel: Callable[..., Any], argument_types: tuple[Any, ...]) -> int:
+    """Return where a kernel's machine code for these argument types is, compiling or loading it if need be."""
+    return _address(kernel, types.none(*argument_types))
+
+
+@cache
+def _address(kernel: Any, made: Any) -> int:
+    result = kernel.get_compile_result(made)
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+
+
 @cache
 def cache_folder() -> Path:
-    """Return the folder of this fingerprint's machine code, below the user's cache folder (or `ROBUSTFORGE_CACHE`)."""
-    tried = (_user_cache(), Path(tempfile.gettempdir()) / f"robustforge-{os.environ.get('USER', 'user')}")
-    for root in tried:
-        folder = root / fingerprint()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
-            continue
-    return Path(tempfile.mkdtemp(prefix="robustforge-"))
+    """Return the folder of this fingerprint's machine code, in the user's cache folder (or in `ROBUSTFORGE_CACHE`).
+
+    Where that cannot be written, a folder of this process only.
+    """
+    folder = _user_cache() / "kernels" / fingerprint()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="robustforge-"))
 
 
 @cache
@@ -119,24 +113,22 @@ def fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def announce_first_use() -> None:
-    """Tell the user, once per fingerprint, that the engine is about to be compiled."""
-    stamp = cache_folder() / "announced"
-    if stamp.exists():
+def is_first_use() -> bool:
+    """Whether the engine has never been compiled in full for this fingerprint."""
+    return not (cache_folder() / _STAMP).exists()
+
+
+def first_use_is_over() -> None:
+    """Take note that everything is compiled, and forget the machine code of all but the last few fingerprints."""
+    (cache_folder() / _STAMP).touch()
+    parent = cache_folder().parent
+    if parent.name != "kernels":
         return
-    if not os.environ.get("ROBUSTFORGE_QUIET"):
-        print("robustforge: compiling the engine for this machine, about 20 s, once.", file=sys.stderr, flush=True)
-    _forget_old_folders()
-    stamp.touch()
-
-
-def _forget_old_folders() -> None:
-    """Keep the machine code of the few fingerprints used last; each takes a few megabytes."""
-    current = cache_folder()
-    others = [folder for folder in current.parent.iterdir() if folder.is_dir() and folder != current]
-    others.sort(key=lambda folder: folder.stat().st_mtime, reverse=True)
-    for folder in others[_KEPT_FOLDERS - 1 :]:
-        shutil.rmtree(folder, ignore_errors=True)
+    mine = [folder for folder in parent.iterdir() if re.fullmatch("[0-9a-f]{16}", folder.name)]
+    mine.sort(key=lambda folder: folder.stat().st_mtime, reverse=True)
+    for folder in mine[_KEPT_FOLDERS:]:
+        if folder != cache_folder():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _user_cache() -> Path:

@@ -1,21 +1,21 @@
 """What a component is: a frozen dataclass whose fields carry their ranges. The classes *are* the grammar.
 
 A *slot* (`Network`, `Baseline`, ...) is a class derived from `Component` with `slot=True`; its *alternatives* are the
-dataclasses derived from it, in the order in which they are written. Lists, JSON, help, random derivations, conformance
-tests and the compiled dispatch all come from here, so that adding a component is adding one class.
+dataclasses derived from it, in the order in which they are written. Lists, JSON, help, random derivations and conformance
+tests all come from here, so that adding a component is adding one class. Its compiled behaviour is a kernel for each of the
+slot's *verbs*; the machine finds it by its address, in the slot's record in the state.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from robustforge.core.compiler import dispatcher
 from robustforge.core.state import Plan
 from robustforge.errors import HeuristicError
 
@@ -76,6 +76,8 @@ class Component:
     source: ClassVar[str] = ""
     extension: ClassVar[bool] = False
     is_slot: ClassVar[bool] = False
+    verbs: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    """What a slot's components do: for each verb, the types of what its kernel takes after the state."""
     _alternatives: ClassVar[list[type[Component]]]
 
     def __init_subclass__(cls, slot: bool = False, **options: Any) -> None:
@@ -113,12 +115,6 @@ class Component:
         return tuple(cls._alternatives) if cls.is_slot else (cls,)
 
     @classmethod
-    def code(cls) -> int:
-        """Return this component's number in its slot's dispatcher. It is never stored."""
-        slot = cls.slot()
-        return 0 if slot is None else slot._alternatives.index(cls)
-
-    @classmethod
     def summary(cls) -> str:
         """Return the first line of the class's docstring."""
         return (cls.__doc__ or "").strip().splitlines()[0]
@@ -143,11 +139,12 @@ def is_number(field: Field) -> bool:
 
 
 def record(slot: type[Component]) -> np.dtype[Any]:
-    """Return the record type that holds the numbers of whichever component stands in a slot."""
-    names: dict[str, None] = {"code": None}
+    """Return the record type that holds the numbers and kernels of whichever component stands in a slot."""
+    names: dict[str, Any] = {"used": np.float64}
     for component in slot.alternatives():
-        names.update((name, None) for name in numeric_names(component))
-    return np.dtype([(name, np.float64) for name in names], align=True)
+        names.update((name, np.float64) for name in numeric_names(component))
+    names.update((verb, np.int64) for verb in slot.verbs)
+    return np.dtype(list(names.items()), align=True)
 
 
 def numeric_names(component: type[Component]) -> Iterator[str]:
@@ -156,21 +153,18 @@ def numeric_names(component: type[Component]) -> Iterator[str]:
 
 
 def filled_record(slot: type[Component], chosen: Component | None, plan: Plan) -> np.ndarray[Any, Any]:
-    """Return the slot's record with the chosen component's numbers; code -1 where the slot is empty."""
+    """Return the slot's record with the chosen component's numbers, all 0 where the slot is empty."""
     values = np.zeros(1, record(slot))
-    values["code"] = -1 if chosen is None else chosen.code()
-    if chosen is not None:
-        for field in fields(type(chosen)):
-            if field.kind is str:
-                values[field.name] = field.choices.index(getattr(chosen, field.name))
-        for name, number in chosen.resolved(plan).items():
-            values[name] = number
+    if chosen is None:
+        return values
+    values["used"] = 1.0
+    numbers = dict(chosen.resolved(plan))
+    for field in fields(type(chosen)):
+        if field.kind is str:
+            numbers[field.name] = field.choices.index(getattr(chosen, field.name))
+    for name, number in numbers.items():
+        values[name] = number
     return values
-
-
-def dispatch(slot: type[Component], kernel: str) -> Callable[..., Any]:
-    """Return a compiled function that calls the kernel of that name of the component with the code given."""
-    return dispatcher([getattr(component, kernel) for component in slot.alternatives()])
 
 
 def _field(declared: dataclasses.Field[Any], hint: Any) -> Field:
@@ -202,8 +196,8 @@ def _checked(cls: type[Component], field: Field, value: Any) -> Any:
     else:
         limits = field.range or Range(-math.inf, math.inf)
         number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-        whole = number and (field.kind is float or float(value).is_integer())
-        if whole and limits.low <= value <= limits.high:
+        within = number and limits.low <= value <= limits.high
+        if within and (field.kind is float or float(value).is_integer()):
             return field.kind(value)
         noun = "an integer" if field.kind is int else "a number"
         rule = f"{place} must be {noun} from {limits.low:g} to {limits.high:g}"

@@ -15,17 +15,17 @@ from robustforge.core.state import BLOCK, Array, Floats, State
 _FIRST = 4  # coordinates looked at before a block is given up
 _FILTERED = 16  # coordinates looked at before the points that are left are looked at one by one,
 _MANY = 8  # or, where they are more than this, once more together
-_EDGE = 1e-9  # a sampled point stays in its own ball after rounding
 
 
 @compiled
-def remember(s: State, y: Floats, value: float) -> None:
-    """Append a point and its value."""
+def remember(s: State, b: int, value: float) -> None:
+    """Append the point `b` of the batch and its value."""
     t = s.tally[0]
     k = t.spent
-    point, coarse = s.points[k], s.coarse
+    y, x, point, evaluated, coarse = s.batch_y[b], s.batch_x[b], s.points[k], s.evaluated_x[k], s.coarse
     for i in range(y.size):
         point[i] = y[i]
+        evaluated[i] = x[i]
         coarse[i, k] = y[i]
     s.values[k] = value
     t.spent = k + 1
@@ -41,7 +41,7 @@ def neighbours(s: State, y: Floats) -> int:
     """
     stop, is_box = s.tally[0].spent, s.tally[0].is_box == 1
     points, values, near, active, exact = s.points, s.values, s.near, s.active, s.exact
-    coarse, slack = s.coarse, s.slack[0]
+    coarse, slack, edge = s.coarse, s.slack[0], s.edge[0]
     surely, maybe = np.float32(1.0) - slack, np.float32(1.0) + slack
     gaps = np.empty(BLOCK, np.float32)
     some, more = min(_FIRST, active.size), min(_FILTERED, active.size)
@@ -64,7 +64,7 @@ def neighbours(s: State, y: Floats) -> int:
         for k in range(block, min(block + BLOCK, stop)):
             gap = gaps[k - block]
             if gap <= maybe and not np.isnan(values[k]):
-                if (whole and gap < surely) or _holds(points[k], y, active, exact, is_box):
+                if (whole and gap < surely) or _holds(points[k], y, active, exact, is_box, edge):
                     near[found] = k
                     found += 1
     return found
@@ -81,7 +81,7 @@ def worst_of(s: State, found: int) -> float:
 
 
 @inlined
-def _holds(point: Floats, y: Floats, active: Array, exact: Array, is_box: bool) -> bool:
+def _holds(point: Floats, y: Floats, active: Array, exact: Array, is_box: bool, edge: float) -> bool:
     """Whether the set around `y` holds the point; coordinates with tolerance 0 must be equal."""
     total = 0.0
     if is_box or exact.size > 0:
@@ -99,7 +99,7 @@ def _holds(point: Floats, y: Floats, active: Array, exact: Array, is_box: bool) 
         for i in range(y.size - y.size % 4, y.size):
             s0 += (point[i] - y[i]) * (point[i] - y[i])
         total = (s0 + s1) + (s2 + s3)
-    return total <= 1.0 + _EDGE
+    return total <= edge
 
 
 @compiled

@@ -32,7 +32,7 @@ BLOCK = 256
 OUTSIDE, SKIPPED, WAITING, SEARCHING, STOPPED, PARTIAL, DONE = range(7)
 
 # Why a run ended.
-RUNNING, BUDGET_SPENT, SPACE_EMPTY, FAILED = range(4)
+RUNNING, BUDGET_SPENT, SPACE_EMPTY, NOWHERE, FAILED = range(5)
 
 # What becomes of a failed evaluation.
 RAISE, INFEASIBLE, UNKNOWN = range(3)
@@ -43,7 +43,7 @@ TALLY = np.dtype(
         for name in (
             "dimension",  # variables
             "is_box",  # the set is a box (maximum norm) and not a ball (Euclidean norm)
-            "clip",  # points are clipped to the box before they are evaluated
+            "clip",  # points are kept to the box: clipped, or, with a shrunken box, against rounding
             "agents",
             "extent",  # evaluations in a complete inner search
             "budget",  # evaluations in all
@@ -55,6 +55,7 @@ TALLY = np.dtype(
             "on_failure",  # RAISE, INFEASIBLE or UNKNOWN
             "failures",
             "first_failure",  # its place in the history, or -1
+            "fatal",  # the place of the failure that ended the run, or -1
             "iteration",
             "learnt",  # whether the searches of this iteration were learnt from
             "closing",  # the last evaluation, f at the returned point, is under way
@@ -155,11 +156,13 @@ MACHINE_FIELDS = (
     StateField("active", _I, lambda p: (p.active,)),
     StateField("exact", _I, lambda p: (p.dimension - p.active,)),
     StateField("first_speed", _F, lambda p: (p.dimension,)),
-    # the history: every point evaluated, in scaled coordinates; coarse is a float32 copy, one row per coordinate
+    # the history: every point evaluated, scaled and in the user's units; coarse is a float32 copy, a row per coordinate
     StateField("points", _F, lambda p: (p.budget, p.dimension)),
     StateField("values", _F, lambda p: (p.budget,)),
     StateField("coarse", np.float32, lambda p: (p.dimension, p.padded)),
+    StateField("evaluated_x", _F, lambda p: (p.budget, p.dimension)),
     StateField("slack", np.float32, lambda p: (1,)),
+    StateField("edge", _F, lambda p: (1,)),
     StateField("near", _I, lambda p: (p.budget,)),
     # the agents
     StateField("x", _F, lambda p: (p.agents, p.dimension)),
@@ -212,12 +215,13 @@ def allocate(declared: Iterable[StateField], plan: Plan) -> dict[str, Array]:
     return {field.name: np.zeros(field.shape(plan), field.dtype) for field in declared}
 
 
-def set_box(arrays: Mapping[str, Array]) -> None:
-    """Set how far the coarse filter of the history may err, from the size of the scaled box."""
+def set_tolerances(arrays: Mapping[str, Array]) -> None:
+    """Set how far rounding can move a squared distance, in float32 and in float64, from the size of the scaled box."""
     extent = max(float(np.abs(arrays["lower"]).max()), float(np.abs(arrays["upper"]).max())) + 2.0
-    error = extent * 2.0**-22  # of a coordinate difference in float32
     count = arrays["active"].size
+    error = extent * 2.0**-22  # of a coordinate difference in float32
     arrays["slack"][0] = 1e-4 + count * 2.0**-22 + 2 * error * count**0.5 + count * error * error
+    arrays["edge"][0] = 1.0 + 1e-9 + extent * 2.0**-50 * count**0.5
 
 
 @compiled

@@ -7,6 +7,8 @@ it: one code, bitwise the same answers in every mode.
 
 from __future__ import annotations
 
+import os
+import sys
 from functools import cache
 from typing import Any
 
@@ -28,10 +30,8 @@ from robustforge.components import (
     relocation,
 )
 from robustforge.components.descent import DescentDirections
-from robustforge.components.inner import absorb, propose
-from robustforge.components.outer import learn, move, start
-from robustforge.core.compiler import announce_first_use, compiled, inlined
-from robustforge.core.component import record
+from robustforge.core.compiler import address, call, compiled, first_use_is_over, inlined, is_first_use
+from robustforge.core.component import Component, record
 from robustforge.core.history import neighbours, remember, worst_of
 from robustforge.core.state import (
     BUDGET_SPENT,
@@ -39,6 +39,7 @@ from robustforge.core.state import (
     FAILED,
     INFEASIBLE,
     MACHINE_FIELDS,
+    NOWHERE,
     OUTSIDE,
     PARTIAL,
     RAISE,
@@ -103,7 +104,7 @@ def advance(s: State) -> int:
         if _propose(s) > 0:
             return t.batch
         if t.learnt == 0:
-            learn(int(s.outer[0].code), s)
+            call(s.outer[0].learn, s)
             t.learnt = 1
             if t.pause == 1:
                 return PAUSED
@@ -144,25 +145,42 @@ def _take_in(s: State) -> None:
     for b in range(size):
         j, row, tried = s.batch_agent[b], s.batch_row[b], s.batch_try[b]
         value = s.batch_value[b]
-        if np.isnan(value) or value == -np.inf:
+        failed = np.isnan(value) or value == -np.inf
+        if failed:
+            value = np.inf if t.on_failure == INFEASIBLE else np.nan
             t.failures += 1
             if t.first_failure < 0:
                 t.first_failure = t.spent
-            value = np.inf if t.on_failure == INFEASIBLE else np.nan
-            if tried < t.retries and t.free > 0 and t.closing == 0:
-                remember(s, s.batch_y[b], np.nan)
-                t.free -= 1
+            if tried < t.retries and t.closing == 0 and _can_spare_one(s):
+                remember(s, b, np.nan)
                 _copy_entry(s, b, kept)
                 s.batch_try[kept] = tried + 1
                 kept += 1
                 continue
-            if t.on_failure == RAISE:
+            if t.on_failure == RAISE and t.ending != FAILED:
                 t.ending = FAILED
-        remember(s, s.batch_y[b], value)
+                t.fatal = t.spent
+        remember(s, b, value)
         if t.closing == 0:
             s.held[j] -= 1
             _count(s, j, row, value)
-    t.batch = kept
+    t.batch = 0 if t.ending == FAILED else kept
+    t.evaluated = 0
+
+
+@inlined
+def _can_spare_one(s: State) -> bool:
+    """Take one evaluation for another attempt: a free one, or one promised to the last agent that has some left."""
+    t = s.tally[0]
+    if t.free > 0:
+        t.free -= 1
+        return True
+    for back in range(t.agents):
+        j = t.agents - 1 - back
+        if s.status[j] == SEARCHING and s.planned[j] - s.taken[j] - s.held[j] > 0:
+            s.planned[j] -= 1
+            return True
+    return False
 
 
 @inlined
@@ -178,7 +196,7 @@ def _count(s: State, j: int, row: int, value: float) -> None:
     """Give a value to the inner search of agent `j`, which it may complete or stop."""
     t = s.tally[0]
     s.taken[j] += 1
-    absorb(int(s.inner[0].code), s, j, row, value)
+    call(s.inner[0].absorb, s, j, row, value)
     if value > s.worst[j]:
         s.worst[j] = value
     if t.stopping == 1 and s.status[j] == SEARCHING and s.placed[j] and value > s.best[j]:
@@ -202,18 +220,17 @@ def _propose(s: State) -> int:
                 s.status[j] = DONE if s.taken[j] == t.extent else PARTIAL
                 continue
             before = t.batch
-            propose(int(s.inner[0].code), s, j, room)
+            call(s.inner[0].propose, s, j, room)
             s.held[j] = t.batch - before
     for b in range(first, t.batch):
-        _place(s, b)
+        _place(s, b, t.clip == 1)
     return t.batch
 
 
 @inlined
-def _place(s: State, b: int) -> None:
-    """Write the batch's point `b` in the user's units, clipped to the box if that is the policy."""
+def _place(s: State, b: int, clip: bool) -> None:
+    """Write the batch's point `b` in the user's units, clipped to the box or not."""
     y, x, scale, centre, lower, upper = s.batch_y[b], s.batch_x[b], s.scale, s.centre, s.raw_lower, s.raw_upper
-    clip = s.tally[0].clip == 1
     for i in range(x.size):
         x[i] = y[i] * scale[i] + centre[i]
         if clip and not (lower[i] <= x[i] <= upper[i]):
@@ -226,7 +243,8 @@ def _next_iteration(s: State) -> None:
     """Move the agents and begin their searches; scatter them if nobody has had anything to evaluate for long."""
     t = s.tally[0]
     if t.iteration == 0:
-        start(int(s.outer[0].code), s)
+        call(s.outer[0].start, s)
+        copy(s.x[0], s.incumbent_x)  # to have something to return, should no search ever be completed
     elif t.barren >= BARREN_LIMIT:
         for j in range(t.agents):
             random_position(s, j)
@@ -235,12 +253,15 @@ def _next_iteration(s: State) -> None:
         t.barren = 0
         t.forced = 1
     else:
-        move(int(s.outer[0].code), s)
+        call(s.outer[0].move, s)
     if t.ending != RUNNING:
         return
     t.iteration += 1
     t.learnt = 0
-    t.barren = 0 if _begin_searches(s) else t.barren + 1
+    anyone = _begin_searches(s)
+    t.barren = 0 if anyone else t.barren + 1
+    if t.forced == 1 and not anyone:
+        t.ending = NOWHERE
     t.forced = 0
 
 
@@ -279,7 +300,7 @@ def _standing(s: State, j: int) -> int:
     t = s.tally[0]
     if not is_inside(s, j):
         return OUTSIDE
-    if t.n_dorm == 1 and s.relocation[0].code >= 0 and s.placed[j] and t.forced == 0:
+    if t.n_dorm == 1 and s.relocation[0].used > 0 and s.placed[j] and t.forced == 0:
         found = neighbours(s, s.x[j])
         if worst_of(s, found) > s.best[j]:
             return SKIPPED
@@ -293,11 +314,10 @@ def _close(s: State) -> None:
     t.batch = 0
     if t.closing == 0:
         for i in range(t.dimension):
-            y = s.incumbent_x[i] if t.found == 1 else s.x[0, i]
-            s.batch_y[0, i] = y - s.offset[i]
+            s.batch_y[0, i] = s.incumbent_x[i] - s.offset[i]
         s.batch_agent[0] = 0
         s.batch_try[0] = 0
-        _place(s, 0)
+        _place(s, 0, True)
         t.batch = 1
         t.closing = 1
 
@@ -318,12 +338,25 @@ def make_state(arrays: dict[str, Array]) -> State:
     return _assemble(*arrays.values())
 
 
+def kernel_address(slot: type[Component], component: type[Component], verb: str) -> int:
+    """Return the address of a component's kernel."""
+    return address(getattr(component, verb), (STATE, *slot.verbs[verb]))
+
+
 @cache
 def prepare() -> None:
-    """Compile the machine, or read it from the cache. Once per process."""
-    announce_first_use()
+    """Compile the machine, or read it from the cache. Once per process; on first use all components, too."""
+    first = is_first_use()
+    if first and not os.environ.get("ROBUSTFORGE_QUIET"):
+        print("robustforge: compiling the engine for this machine, once (about half a minute).", file=sys.stderr, flush=True)
     step = types.FunctionType(int64(STATE))
     objective = types.FunctionType(float64(float64[::1], float64[::1]))
     advance.compile((STATE,))  # type: ignore[attr-defined]
     run.compile((STATE, step, objective, float64[::1], int64))  # type: ignore[attr-defined]
     run.disable_compile()  # type: ignore[attr-defined]
+    if first:
+        for slot in SLOTS.values():
+            for component in slot.alternatives():
+                for verb in slot.verbs:
+                    kernel_address(slot, component, verb)
+        first_use_is_over()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,10 @@ from scipy.optimize import OptimizeResult
 
 from robustforge.core.random import Seed
 from robustforge.engine import machine
-from robustforge.engine.optimizer import OnFailure, Optimizer
-from robustforge.errors import ProblemError
+from robustforge.engine.optimizer import OnFailure, Optimizer, as_problem, failure_error
+from robustforge.errors import ObjectiveError, ProblemError
 from robustforge.heuristic import Heuristic
-from robustforge.problem import Problem, UncertaintySet
-from robustforge.problem.problem import CompiledObjective
+from robustforge.problem import Outside, Problem, UncertaintySet
 
 Floats = npt.NDArray[np.float64]
 Callback = Callable[[OptimizeResult], Any]
@@ -36,7 +35,7 @@ def minimize(
     args: tuple[Any, ...] = (),
     vectorized: bool = False,
     callback: Callback | None = None,
-    outside: Literal["evaluate", "clip", "shrink"] = "evaluate",
+    outside: Outside | None = None,
     on_failure: OnFailure = "raise",
     retries: int = 0,
 ) -> OptimizeResult:
@@ -53,9 +52,9 @@ def minimize(
         args: Further arguments of `fun`.
         vectorized: Whether `fun` takes an array (n, k) of k points and returns their k values.
         callback: Called after each iteration with the intermediate result; it may raise `StopIteration` to end.
-        outside: What happens to points outside the bounds: "evaluate", "clip" or "shrink".
-        on_failure: What NaN, -inf and, but for "raise", exceptions mean: "raise", "infeasible" or "unknown".
-        retries: Further attempts at a failed point; each costs budget.
+        outside: What happens to points outside the bounds: "evaluate" (the default), "clip" or "shrink".
+        on_failure: What NaN, -inf and exceptions of `fun` mean: "raise", "infeasible" (as +inf) or "unknown".
+        retries: Further attempts at a failed point; each costs budget. The last evaluation, f(x), has only one.
 
     Returns:
         An `OptimizeResult`: `x`, the design; `fun`, the worst value known in its neighbourhood, and `worst_x`, where;
@@ -73,101 +72,107 @@ def minimize(
         (True, 500, True)
     """
     if isinstance(fun, Problem):
-        if bounds is not None or uncertainty is not None:
-            raise ProblemError(
-                "a Problem brings its bounds and uncertainty along", "they were given twice", "Pass the Problem alone"
-            )
-        problem = fun
+        if bounds is not None:
+            raise ProblemError("a Problem brings its bounds along", "they were given twice", "Pass the Problem alone")
+        problem = as_problem(None, fun, uncertainty, outside)
     else:
-        if bounds is None or uncertainty is None:
-            raise ProblemError(
-                "a robust problem must have bounds and an uncertainty set",
-                f"got bounds={bounds!r}, uncertainty={uncertainty!r}",
-                "Pass both, for instance [(0, 1)] * 5 and rf.Ball(0.1)",
-            )
-        problem = Problem(fun, bounds, uncertainty, outside=outside)
+        problem = as_problem(fun, bounds, uncertainty, outside)
     search = Optimizer(problem, None, budget, heuristic, rng, on_failure=on_failure, retries=retries)
-    compiled = None if args or vectorized else problem.compiled
-    machine.prepare()
+    objective = Objective(problem, args, vectorized, on_failure == "raise" and retries == 0)
     search.arrays["tally"]["pause"] = callback is not None
     try:
-        if compiled is not None:
-            _loop_compiled(search, compiled, callback)
+        if args or vectorized or problem.compiled is None:
+            _loop_python(search, objective, callback)
         else:
-            _loop_python(search, Objective(problem, args, vectorized, on_failure), callback)
+            _loop_compiled(search, objective, callback)
         search.raise_failure()
+        return search.result()
     except (Exception, KeyboardInterrupt) as error:
-        _attach_result(error, search)
-        raise
-    return search.result()
+        raise _with_result(error, objective, search) from None
 
 
 class Objective:
-    """A Python objective, called for a batch of points, with its failures as NaN.
+    """An objective called from Python for a batch of points.
 
     Args:
         problem: What is called.
         args: Further arguments.
         vectorized: Whether all points go into one call.
-        on_failure: Whether a failure is raised.
+        strict: Whether what is no value is raised at once; else it is NaN, and the machine decides.
+
+    Attributes:
+        error: The last exception that became a NaN.
     """
 
-    def __init__(self, problem: Problem, args: tuple[Any, ...], vectorized: bool, on_failure: OnFailure) -> None:
-        self.call: Callable[..., Any] = problem if problem._takes_data else problem.fun
-        self.args, self.vectorized, self.lenient = args, vectorized, on_failure != "raise"
+    def __init__(self, problem: Problem, args: tuple[Any, ...], vectorized: bool, strict: bool) -> None:
+        self.call: Callable[..., Any] = problem if problem.takes_data else problem.fun
+        self.args, self.vectorized, self.strict = args, vectorized, strict
+        self.error: Exception | None = None
 
-    def fill(self, search: Optimizer, points: Floats, values: Floats, told: npt.NDArray[np.bool_]) -> None:
-        """Write the values of the points, and mark as told what is there, also if the objective raises."""
+    def fill(self, points: Floats, values: Floats, told: npt.NDArray[np.bool_], start: int = 0) -> None:
+        """Write the values of the points from `start` on, and mark as told what is there, also if it raises."""
         if self.vectorized:
-            values[:] = self._all(search, points)
+            values[:] = self._all(points)
             told[:] = True
             return
         done: list[float] = []
         try:
-            for x in points.copy():
-                value = self._tried(x) if self.lenient else self.call(x, *self.args)
-                done.append(value if isinstance(value, float) else self._number(search, x, value))
+            for x in points[start:].copy():
+                value = self.call(x, *self.args) if self.strict else self._tried(x)
+                done.append(value if isinstance(value, float) else self._number(x, value))
         finally:
-            values[: len(done)] = done
-            told[: len(done)] = True
+            values[start : start + len(done)] = done
+            told[: start + len(done)] = True
 
     def _tried(self, x: Floats) -> Any:
         try:
             return self.call(x, *self.args)
-        except Exception:
+        except Exception as error:
+            self.error = error
             return np.nan
 
-    def _number(self, search: Optimizer, x: Floats, value: Any) -> float:
+    def _number(self, x: Floats, value: Any) -> float:
         """Return what is a real number, or an array of one, as a float; else a failure."""
-        array = np.asarray(value) if not isinstance(value, (str, bytes)) else np.asarray(None)
+        array = np.asarray(None if isinstance(value, (str, bytes)) else value)
         if array.size == 1 and array.dtype.kind in "fiub":
             return float(array.reshape(()))
-        if self.lenient:
-            return np.nan
-        raise search.failure_error(x, f"{value!r}, which is no real number")
+        if self.strict:
+            raise failure_error(x, f"{value!r}, which is no real number")
+        return np.nan
 
-    def _all(self, search: Optimizer, points: Floats) -> Any:
+    def _all(self, points: Floats) -> Any:
         try:
-            values = np.asarray(self.call(np.ascontiguousarray(points.T), *self.args))
-        except Exception:
-            if self.lenient:
-                return np.full(len(points), np.nan)
-            raise
-        if values.shape != (len(points),) or values.dtype.kind not in "fiub":
-            if self.lenient:
-                return np.full(len(points), np.nan)
+            values = np.asarray(self.call(points.T.copy(), *self.args))
+        except Exception as error:
+            if self.strict:
+                raise
+            self.error = error
+            return np.full(len(points), np.nan)
+        if values.shape == (len(points),) and values.dtype.kind in "fiub":
+            return values
+        if self.strict:
             got = f"an array of shape {values.shape} and type {values.dtype} for {len(points)} points"
-            raise search.failure_error(points[0], got)
-        return values
+            raise failure_error(points[0].copy(), got)
+        return np.full(len(points), np.nan)
 
 
-def _loop_compiled(search: Optimizer, compiled: CompiledObjective, callback: Callback | None) -> None:
-    fun, data = compiled
+def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback | None) -> None:
+    assert search.problem.compiled is not None
+    fun, data = search.problem.compiled
+    arrays, tally = search.arrays, search.arrays["tally"]
     while True:
+        why, error = machine.UNFINISHED, None
         try:
             why = machine.run(search.state, machine.advance, fun, data, EVALUATIONS_PER_SLICE)
-        finally:
-            search.note_evaluated()
+        except Exception as raised:
+            error = raised
+        size, reached = int(tally["batch"][0]), int(tally["evaluated"][0])
+        told = np.arange(size) < reached
+        search.note_told(told)
+        if error is not None:  # in the objective: a failure like any other, unless it is to be raised
+            if objective.strict:
+                raise error
+            objective.fill(arrays["batch_x"][:size], arrays["batch_value"][:size], told, reached)
         if why == machine.OVER or (why == machine.PAUSED and callback and _called_back(search, callback)):
             return
 
@@ -176,12 +181,13 @@ def _loop_python(search: Optimizer, objective: Objective, callback: Callback | N
     arrays, state = search.arrays, search.state
     while True:
         size = machine.advance(state)
+        search.note_told(_NONE)
         if size == machine.OVER or (size == machine.PAUSED and callback and _called_back(search, callback)):
             return
         if size > 0:
-            search._told = told = np.zeros(size, np.bool_)
-            objective.fill(search, arrays["batch_x"][:size], arrays["batch_value"][:size], told)
-            search._told = _NONE
+            told = np.zeros(size, np.bool_)
+            search.note_told(told)
+            objective.fill(arrays["batch_x"][:size], arrays["batch_value"][:size], told)
 
 
 _NONE = np.zeros(0, np.bool_)
@@ -197,9 +203,12 @@ def _called_back(search: Optimizer, callback: Callback) -> bool:
     return False
 
 
-def _attach_result(error: BaseException, search: Optimizer) -> None:
-    """Give an exception that ends the search what was found until then, as its `result`."""
+def _with_result(error: BaseException, objective: Objective, search: Optimizer) -> BaseException:
+    """Return the exception that ended the search, the objective's own if there was one, with the result so far."""
+    if isinstance(error, ObjectiveError) and objective.error is not None:
+        error = objective.error
     if getattr(error, "result", None) is None:
         result = search.result()
         error.result = result  # type: ignore[attr-defined]
         error.add_note(f"robustforge: {result.nfev} evaluations were done; see the exception's `result`.")
+    return error

@@ -23,7 +23,7 @@ def random_component(cls: type[C], rng: np.random.Generator, *, extensions: bool
         rng: What decides it.
         extensions: Whether what goes beyond the paper's grammar is allowed.
     """
-    allowed = [component for component in cls.alternatives() if extensions or not component.extension]
+    allowed = [part for part in cls.alternatives() if extensions or not cls.is_slot or not part.extension]
     chosen = allowed[int(rng.integers(len(allowed)))]
     for _ in range(_TRIES):
         values = {field.name: _random_value(field, rng, extensions) for field in fields(chosen)}

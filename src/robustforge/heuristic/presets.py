@@ -56,4 +56,5 @@ def _preset(name: str) -> Heuristic:
 def _order(name: str) -> tuple[int, str]:
     """Put plain names first, then the paper's by dimension."""
     parts = name.split("/")
-    return (int(parts[1].rstrip("d")) if len(parts) == 3 else 0, name)
+    size = parts[1].rstrip("d") if len(parts) == 3 else ""
+    return (int(size) if size.isdecimal() else 0, name)

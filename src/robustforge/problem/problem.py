@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ from robustforge.problem.sets import Ball, Geometry, UncertaintySet
 Floats = npt.NDArray[np.float64]
 Outside = Literal["evaluate", "clip", "shrink"]
 Variant = Literal["original", "shifted", "rotated", "shifted-rotated"]
+
+_WIDEST = 1e9  # beyond that, neighbourhoods drown in rounding errors
 
 CompiledObjective = tuple[Any, Floats]
 """A compiled function of (x, data), and the data it is called with."""
@@ -84,8 +87,8 @@ class Problem:
         self.uncertainty = uncertainty
         self.outside: Outside = outside
         self.name = name or getattr(fun, "__name__", "objective")
-        self._data: Floats = np.empty(0)
-        self._takes_data = False
+        self.data: Floats = np.empty(0)
+        self.takes_data = False
         self.geometry: Geometry = uncertainty.geometry(self.dimension)
         self.space: Space = _space(self.lower, self.upper, self.geometry, outside)
 
@@ -96,17 +99,17 @@ class Problem:
 
     def __call__(self, x: Any) -> Any:
         point = np.array(x, dtype=np.float64)
-        return self.fun(point, self._data) if self._takes_data else self.fun(point)
+        return self.fun(point, self.data) if self.takes_data else self.fun(point)
 
     @cached_property
     def compiled(self) -> CompiledObjective | None:
         """The objective as machine code with its data, or `None` if it is Python."""
         if not isinstance(self.fun, Dispatcher):
             return None
-        if self._takes_data:
+        if self.takes_data:
             self.fun.compile((float64[::1], float64[::1]))
-            return self.fun, self._data
-        return with_data(self.fun), self._data
+            return self.fun, self.data
+        return with_data(self.fun), self.data
 
     def __repr__(self) -> str:
         return f"<Problem {self.name}: {self.dimension} variables, {self.uncertainty!r}, outside={self.outside!r}>"
@@ -148,13 +151,13 @@ def problem(
         outside=outside,
         name=label,
     )
-    made._takes_data = True
+    made.takes_data = True
     if variant != "original":
         if not isinstance(seed, (int, np.integer)) or seed < 0:
             raise ProblemError(
                 f"the {variant} variant must be drawn from a seed", f"got seed={seed!r}", "Pass for instance seed=1"
             )
-        made._data = placement(function, int(dimension), shifted, rotated, int(seed))
+        made.data = placement(function, int(dimension), shifted, rotated, int(seed))
     return made
 
 
@@ -196,33 +199,39 @@ def read_bounds(bounds: Any) -> tuple[Floats, Floats]:
 
 
 def with_data(fun: Any) -> Any:
-    """Return a user's compiled function of x as one of (x, data), for the engine."""
-    try:
-        result = fun.compile((float64[::1],)) and fun.overloads[(float64[::1],)].signature.return_type
-    except NumbaError as error:
-        raise ProblemError(
-            "a compiled objective must take one contiguous float64 array", str(error).splitlines()[0], "See the cause above"
-        ) from error
-    if str(result) not in ("float64", "float32", "int64", "int32", "bool"):
-        raise ProblemError(
-            "a compiled objective must return a real number", f"{fun.__name__} returns {result}", "Return one float"
-        )
+    """Return a user's compiled function of x as one of (x, data), for the engine. Once per function."""
+    if fun not in _WITH_DATA:
+        _WITH_DATA[fun] = _compile_with_data(fun)
+    return _WITH_DATA[fun]
 
+
+_WITH_DATA: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+def _compile_with_data(fun: Any) -> Any:
     @njit(nogil=True)  # type: ignore[untyped-decorator]
     def call(x: Floats, data: Floats) -> float:
         return float(fun(x))
 
-    call.compile((float64[::1], float64[::1]))
+    try:
+        call.compile((float64[::1], float64[::1]))
+    except NumbaError as error:
+        raise ProblemError(
+            "a compiled objective must take a contiguous float64 array and return a real number",
+            f"{getattr(fun, '__name__', fun)!r} does not",
+            "Numba's own message is the cause of this error; or pass a Python function",
+        ) from error
     return call
 
 
 def _space(lower: Floats, upper: Floats, geometry: Geometry, outside: Outside) -> Space:
-    uncertain = geometry.radii > 0
-    scale = np.where(uncertain, geometry.radii, upper - lower)
+    with np.errstate(over="ignore"):
+        widths = upper - lower
+    scale = np.where(geometry.radii > 0, geometry.radii, widths)
     low, high = lower + geometry.offset, upper + geometry.offset
     if outside == "shrink":
         low, high = lower + geometry.radii, upper - geometry.radii
-        narrow = np.flatnonzero(low > high)
+        narrow = np.flatnonzero(low - high > 1e-12 * (np.abs(lower) + np.abs(upper)))
         if narrow.size:
             k = int(narrow[0])
             raise ProblemError(
@@ -230,5 +239,14 @@ def _space(lower: Floats, upper: Floats, geometry: Geometry, outside: Outside) -
                 f"variable {k} has a width of {upper[k] - lower[k]:g} and a set of {2 * geometry.radii[k]:g}",
                 "Widen the bounds, lessen the tolerance, or use outside='clip'",
             )
-    centre = (low + high) / 2
+        low, high = np.minimum(low, high), np.maximum(low, high)
+    wide = np.flatnonzero(~(widths / scale <= _WIDEST))
+    if wide.size:
+        k = int(wide[0])
+        raise ProblemError(
+            f"a box must be at most {_WIDEST:g} times as wide as the tolerance",
+            f"variable {k} has a width of {widths[k]:g} and a tolerance of {scale[k]:g}",
+            "Narrow the bounds, or set the tolerance to 0 if the variable is exact",
+        )
+    centre = low + (high - low) / 2
     return Space((low - centre) / scale, (high - centre) / scale, scale, centre, geometry.offset / scale)

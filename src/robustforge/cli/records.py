@@ -15,7 +15,7 @@ import numpy as np
 
 import robustforge as rf
 from robustforge.errors import ProblemError
-from robustforge.listings import Record, preset_name
+from robustforge.cli.listings import Record, preset_name
 from robustforge.problem import Problem
 
 RESULT_FORMAT = "robustforge-result/1"

@@ -27,7 +27,7 @@ from robustforge.errors import ObjectiveError
 from robustforge.problem.problem import Outside, Variant
 
 SOLVE = ["solve", "sphere", "--dimension", "3", "--budget", "300", "--seed", "1"]
-LONG = ["solve", "rastrigin", "--heuristic", "rpso", "--budget", "400000", "--seed", "1"]
+LONG = ["solve", "rastrigin", "--heuristic", "rpso+dd", "--budget", "400000", "--seed", "1"]
 
 needs_verify = pytest.mark.skipif(not hasattr(rf, "verify"), reason="rf.verify does not exist yet")
 
@@ -51,8 +51,8 @@ def as_json(*arguments, **options):
 def spawn(*arguments, **options):
     """Start a command in a process of its own; it says "ready" on stderr once the engine is compiled."""
     code = (
-        "import sys; from robustforge.engine import machine; machine.prepare(); print('ready', file=sys.stderr, flush=True)\n"
-        "from robustforge.cli import main; main()"
+        "import sys; from robustforge.engine import machine; from robustforge.cli import main; "
+        "machine.prepare(); print('ready', file=sys.stderr, flush=True); main()"
     )
     environment = {**os.environ, "ROBUSTFORGE_QUIET": "1"}
     return subprocess.Popen([sys.executable, "-c", code, *arguments], env=environment, text=True, **options)

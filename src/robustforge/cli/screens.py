@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from robustforge.heuristic import Heuristic
-from robustforge.listings import Record
+from robustforge.cli.listings import Record
 
 _SHOWN = 6
 """Coordinates of a design that fit on a line."""
@@ -225,8 +225,8 @@ def _paragraphs(width: int) -> Table:
 
 def _listing(*headings: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in headings:
-        table.add_column(heading)
+    for number, heading in enumerate(headings):
+        table.add_column(heading, no_wrap=number == 0, overflow="fold")  # a name is never cut
     return table
 
 

@@ -141,7 +141,7 @@ def solve(
 
     Ctrl-C ends the search: the best design so far is printed and saved, and the exit code is 130.
     """
-    from robustforge import records, screens
+    from robustforge.cli import records, screens
 
     records.check_folder(output)
     spec = {"name": problem, **options}
@@ -166,7 +166,7 @@ def solve(
 def _solved(made: Problem, **arguments: Any) -> tuple[Any, bool]:
     """Return the result of a search, and whether Ctrl-C ended it."""
     import robustforge as rf
-    from robustforge import screens
+    from robustforge.cli import screens
 
     if screens.on_terminal():
         return _solved_in_sight(made, **arguments)
@@ -185,7 +185,7 @@ def _solved_in_sight(made: Problem, **arguments: Any) -> tuple[Any, bool]:
     Ctrl-C is heard between two batches, where the search is in order.
     """
     import robustforge as rf
-    from robustforge import screens
+    from robustforge.cli import screens
 
     search = rf.Optimizer(made, **arguments)
     search.ask()  # may compile, which Ctrl-C may end; the points are asked for again below
@@ -223,7 +223,7 @@ def verify(
     The design is the one that `solve` saved, or with --x any design of a test problem.
     """
     import robustforge as rf
-    from robustforge import records, screens
+    from robustforge.cli import records, screens
 
     given = [key for key in options if ctx.get_parameter_source(key) is not ParameterSource.DEFAULT]
     if design is None:
@@ -244,7 +244,7 @@ def verify(
 @_json
 def problems(as_json: bool) -> None:
     """List the test problems."""
-    from robustforge import listings, screens
+    from robustforge.cli import listings, screens
 
     rows = listings.problem_rows()
     _give(rows, as_json, lambda: screens.show_problems(rows))
@@ -259,7 +259,7 @@ def heuristics(name: str | None, as_json: bool) -> None:
     NAME is one of those listed, or a .json file.
     """
     import robustforge as rf
-    from robustforge import listings, screens
+    from robustforge.cli import listings, screens
 
     if name is None:
         rows = listings.heuristic_rows()
@@ -280,7 +280,7 @@ def components(slot: str | None, as_json: bool) -> None:
 
     With SLOT, only those that can stand in it.
     """
-    from robustforge import listings, screens
+    from robustforge.cli import listings, screens
 
     rows = listings.component_rows(slot)
     _give(rows, as_json, lambda: screens.show_components(rows))
@@ -292,7 +292,7 @@ def _radius(made: Problem) -> float:
 
 def _give(record: Any, as_json: bool, show: Callable[[], None]) -> None:
     """Hand out a record: as JSON for programs, or on a screen for people."""
-    from robustforge import records
+    from robustforge.cli import records
 
     if as_json:
         click.echo(records.to_json(record), nl=False)

@@ -1,0 +1,117 @@
+"""Sets a run up: from a problem, a heuristic, a budget and a seed to the arrays of a state before its first step."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from robustforge.components import Outer, Swarm
+from robustforge.components.descent import HIGH_COST_POINTS
+from robustforge.core.component import Component, filled_record
+from robustforge.core.state import Array, Plan, Readings, allocate, set_tolerances
+from robustforge.engine import machine
+from robustforge.errors import ProblemError
+from robustforge.heuristic import Heuristic
+from robustforge.problem import Problem
+
+
+def checked_budget(budget: Any) -> int:
+    """Return the budget as an int, or raise if it cannot be one."""
+    if isinstance(budget, (int, np.integer)) and not isinstance(budget, bool) and budget >= 3:
+        return int(budget)
+    raise ProblemError(
+        "`budget` must be an integer of at least 3: an inner search, and f at the returned point",
+        f"got {budget!r}",
+        "Pass the number of evaluations you can afford, for instance budget=2000",
+    )
+
+
+def make_arrays(
+    problem: Problem, heuristic: Heuristic, budget: int, seed: npt.NDArray[np.uint64], readings: Readings
+) -> dict[str, Array]:
+    """Return the arrays of a run before its first step, in the order of `machine.FIELDS`."""
+    plan = _plan(problem, heuristic, budget)
+    try:
+        arrays = allocate(machine.FIELDS, plan)
+    except (MemoryError, ValueError, OverflowError) as error:
+        raise ProblemError(
+            "the history of all evaluations must fit into memory",
+            f"{budget:,} evaluations of {problem.dimension} variables do not",
+            "Lower the budget",
+        ) from error
+    for name, part in _parts(heuristic.outer).items():
+        arrays[name] = _record(name, part, plan)
+    arrays["inner"] = _record("inner", heuristic.inner.form, plan)
+    for name, number in _numbers(problem, heuristic, plan).items():
+        arrays["tally"][name] = number
+    for field in fields(Readings):
+        arrays["readings"][field.name] = getattr(readings, field.name)
+    space = problem.space
+    for name in ("lower", "upper", "scale", "centre", "offset"):
+        arrays[name][:] = getattr(space, name)
+    arrays["raw_lower"][:], arrays["raw_upper"][:] = problem.lower, problem.upper
+    arrays["active"][:] = problem.geometry.active
+    arrays["exact"][:] = np.flatnonzero(~(problem.geometry.radii > 0))
+    arrays["first_speed"][:] = 0.1 / space.scale if readings.first_speed_in_x else 0.1
+    arrays["best"][:] = np.inf
+    arrays["rng"][:] = seed
+    set_tolerances(arrays)
+    return arrays
+
+
+def _plan(problem: Problem, heuristic: Heuristic, budget: int) -> Plan:
+    outer, inner = heuristic.outer, heuristic.inner
+    extent = inner.points(budget, outer.agents)
+    if budget < extent + 1:
+        raise ProblemError(
+            "the budget must be enough for one inner search and f at the returned point",
+            f"this heuristic needs {extent} + 1 evaluations, the budget is {budget}",
+            "Raise the budget",
+        )
+    high_cost = min(HIGH_COST_POINTS, budget) if outer.uses_directions else 0
+    active = problem.geometry.active.size
+    plan = Plan(problem.dimension, active, budget, outer.agents, extent, members=0, high_cost=high_cost)
+    return replace(plan, members=inner.form.members(plan))
+
+
+def _parts(outer: Outer) -> dict[str, Component | None]:
+    """Return which component stands in each slot of the outer search; `None` where there is none."""
+    parts: dict[str, Component | None] = dict.fromkeys(name for name in machine.SLOTS if name != "inner")
+    parts["outer"] = outer
+    parts["descent"], parts["relocation"] = outer.movement.directions, outer.movement.rescue
+    if isinstance(outer, Swarm):
+        parts["network"], parts["mutation"] = outer.network, outer.mutation
+        parts["baseline"], parts["clamp"] = outer.capability.baseline, outer.capability.clamp
+    return parts
+
+
+def _record(name: str, part: Component | None, plan: Plan) -> Array:
+    slot = machine.SLOTS[name]
+    values = filled_record(slot, part, plan)
+    if part is not None:
+        for verb in slot.verbs:
+            values[verb] = machine.kernel_address(slot, type(part), verb)
+    return values
+
+
+def _numbers(problem: Problem, heuristic: Heuristic, plan: Plan) -> dict[str, int]:
+    inner = heuristic.inner
+    return {
+        "dimension": plan.dimension,
+        "is_box": problem.geometry.is_box,
+        "clip": problem.outside != "evaluate",
+        "agents": plan.agents,
+        "extent": plan.extent,
+        "budget": plan.budget,
+        "free": plan.budget - 1,
+        "first_failure": -1,
+        "fatal": -1,
+        "learnt": 1,
+        "work_limit": heuristic.outer.work_per_evaluation * plan.budget,
+        "n_dorm": inner.n_dorm,
+        "n_pbest": inner.n_pbest,
+        "stopping": inner.stopping,
+    }
