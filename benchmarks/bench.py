@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import clarabel
 import numpy as np
-from peers import PEERS, run_peer
 from rich.console import Console
 from rich.table import Table
 from scipy import sparse
 
 import robustforge as rf
+from peers import PEERS, run_peer
 from robustforge.core.hull import minimum_norm
 
 

@@ -1,7 +1,7 @@
 """Other people's optimisers on a robust problem: each candidate is scored by the worst of four samples around it.
 
-This is what a user would write around a nominal optimiser. All of them get 20 agents and 2,000 evaluations; the time inside the
-objective and the sampling is measured apart, so that what is left is the optimiser's own.
+This is what a user would write around a nominal optimiser. All of them get 20 agents and 2,000 evaluations; the time
+inside the objective and the sampling is measured apart, so that what is left is the optimiser's own.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def run_nevergrad(objective: Sampled, problem: rf.Problem, seed: int) -> None:
 def run_pyswarms(objective: Sampled, problem: rf.Problem, seed: int) -> None:
     from pyswarms.single import GlobalBestPSO
 
-    np.random.seed(seed)  # noqa: NPY002 - the only way to seed pyswarms
+    np.random.seed(seed)
     options = {"c1": 1.5, "c2": 1.5, "w": 0.7}
     swarm = GlobalBestPSO(AGENTS, problem.dimension, options, bounds=(problem.lower, problem.upper))
     swarm.optimize(lambda xs: np.array([objective(x) for x in xs]), iters=ROUNDS, verbose=False)

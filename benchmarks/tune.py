@@ -1,10 +1,10 @@
 """Tunes the numbers of a ready-made heuristic, its structure fixed, by a race of random and perturbed candidates.
 
-    python benchmarks/tune.py paper/30d/general            tunes on all ten problems, writes the preset, prints its score
+    python benchmarks/tune.py paper/30d/general            tunes on all ten problems and writes the preset
     python benchmarks/tune.py paper/30d/general --check    scores the preset on fresh seeds, with 10^5 samples
 
-A candidate is scored by its mean excess over the paper's means, (ours - paper) / |paper|, a gain counting a fifth of a loss
-of the same size, so that no problem is bought at the expense of another. `docs/paper.md` has the outcome.
+A candidate is scored by its mean excess over the paper's means, (ours - paper) / |paper|, a gain counting a fifth of a
+loss of the same size, so that no problem is bought at the expense of another. `docs/paper.md` has the outcome.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from robustforge.engine.verify import verify
 
 import robustforge as rf
 from robustforge.core.component import Component, Field, fields
-from robustforge.engine.verify import verify
 from robustforge.heuristic.presets import FOLDER
 
 DATA = Path(__file__).parent / "data"

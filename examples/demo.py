@@ -1,6 +1,6 @@
 """What robustness buys: one design problem solved twice with the same 2,000 model runs, nominally and robustly.
 
-    make demo
+make demo
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def main() -> None:
     """Solve, verify and explain."""
     console = Console(width=100)
     console.print(
-        "\n[bold]The problem.[/] A model with 30 variables is expensive to run: 2,000 runs are all there is. What is built "
-        "differs from the design by up to 0.5 in total (a ball of radius Gamma = 0.5). Wanted: the design whose "
+        "\n[bold]The problem.[/] A model with 30 variables is expensive to run: 2,000 runs are all there is. What is "
+        "built differs from the design by up to 0.5 in total (a ball of radius Gamma = 0.5). Wanted: the design whose "
         "[bold]worst case[/] is lowest.\n"
     )
     console.print("Searching nominally and robustly, 2,000 runs each ...")
@@ -46,8 +46,8 @@ def main() -> None:
     gain = worst["nominal search"] - worst["robust search"]
     console.print(
         f"\nLower is better. In the worst case the robust design is {'better' if gain > 0 else 'worse'} by "
-        f"{abs(gain):.3f}. The search itself knew of a worst value of {robust.fun:.3f} near its design: an estimate from "
-        "2,000 runs, and from below, as every sampled worst case is. The attack shows how far below.\n"
+        f"{abs(gain):.3f}. The search itself knew of a worst value of {robust.fun:.3f} near its design: an estimate "
+        "from 2,000 runs, and from below, as every sampled worst case is. The attack shows how far below.\n"
     )
     console.print("[bold]The heuristic that found it[/] (paper/30d/general), in words:")
     console.print(str(robust.heuristic), highlight=False)

@@ -66,4 +66,3 @@ class ObjectiveError(RobustforgeError):
 
     x: Any = None
     result: Any = None
-

@@ -20,7 +20,8 @@ import pytest
 from click.testing import CliRunner
 
 import robustforge as rf
-from robustforge import cli, components, records
+from robustforge import cli, components
+from robustforge.cli import records
 from robustforge.core.component import Component
 from robustforge.engine.optimizer import OnFailure
 from robustforge.errors import ObjectiveError

@@ -29,7 +29,9 @@ def guides(network: type[Network], best: list[float], order: list[int] | None = 
     """Return who follows whom, for particles with these bests that stand in this order."""
     size = len(best)
     swarm = Swarm(size, NoMutation(), network(), Capability(Inertia(1.0, 1.0, 0.5), PlainMovement()))
-    search = rf.Optimizer([(0, 1)], rf.Ball(0.1), 100, rf.Heuristic(swarm, Inner(0.1, RandomSampling(), False, False, False)), 1)
+    search = rf.Optimizer(
+        [(0, 1)], rf.Ball(0.1), 100, rf.Heuristic(swarm, Inner(0.1, RandomSampling(), False, False, False)), 1
+    )
     arrays = search.arrays
     arrays["order"][:] = range(size) if order is None else order
     arrays["best"][:] = best

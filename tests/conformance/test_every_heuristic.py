@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import bowl, random_heuristic, same
 
 import robustforge as rf
+from conftest import bowl, random_heuristic, same
 from robustforge.components import (
     Capability,
     Clamp,
@@ -20,8 +20,8 @@ from robustforge.components import (
     Outer,
     PlainMovement,
     RandomSampling,
-    Relocation,
     RelocatingMovement,
+    Relocation,
     Ring,
     Swarm,
 )
@@ -116,7 +116,9 @@ def test_vectorized_and_callbacks_change_no_bit(seed):
     watched = rf.minimize(bowl, *arguments, callback=seen.append)
     assert same(plain, watched)
     assert [r.nit for r in seen] == list(range(1, len(seen) + 1))
-    together = rf.minimize(lambda xs: np.array([bowl(np.ascontiguousarray(x)) for x in xs.T]), *arguments, vectorized=True)
+    together = rf.minimize(
+        lambda xs: np.array([bowl(np.ascontiguousarray(x)) for x in xs.T]), *arguments, vectorized=True
+    )
     assert same(plain, together)
 
 

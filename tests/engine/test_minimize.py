@@ -9,11 +9,11 @@ import time
 
 import numpy as np
 import pytest
-from conftest import bowl, same
 from numba import njit
 from scipy.optimize import OptimizeResult
 
 import robustforge as rf
+from conftest import bowl, same
 from robustforge.errors import ObjectiveError
 
 BOX = ([(-3, 5)] * 4, rf.Ball(0.5))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import bowl, same
 
 import robustforge as rf
+from conftest import bowl, same
 from robustforge.errors import ObjectiveError, ProblemError, TellError
 
 ARGUMENTS = ([(-3, 5)] * 4, rf.Ball(0.5), 120, "rpso", 3)

@@ -1,6 +1,6 @@
 """A few runs whose answers are written down: an edit that changes them changes what users get, and must say so.
 
-The functions are sums of products only; the samples in a ball use `pow`, which the common mathematical libraries agree on.
+The functions are sums of products only; the samples in a ball use `pow`, on which the common libraries agree.
 """
 
 from __future__ import annotations

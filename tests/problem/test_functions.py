@@ -42,9 +42,7 @@ def sawtooth(x):
 
 def ackley(x):
     t = x - 50
-    return (
-        -20 * np.exp(-0.2 * np.sqrt(np.mean(t**2))) - np.exp(np.mean(np.cos(2 * np.pi * t))) + 20 + np.exp(1)
-    )
+    return -20 * np.exp(-0.2 * np.sqrt(np.mean(t**2))) - np.exp(np.mean(np.cos(2 * np.pi * t))) + 20 + np.exp(1)
 
 
 def rosenbrock(x):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import bowl
 from numba import njit
 from scipy.optimize import Bounds
 
 import robustforge as rf
+from conftest import bowl
 from robustforge.errors import ProblemError
 
 
@@ -48,7 +48,12 @@ def test_bad_radius(radius):
 
 
 def test_no_tolerance_at_all_is_refused():
-    for make in (lambda: rf.Ball(0.0), lambda: rf.Ball([0.0, 0.0]), lambda: rf.Box(0.0), lambda: rf.Box(lower=0, upper=0)):
+    for make in (
+        lambda: rf.Ball(0.0),
+        lambda: rf.Ball([0.0, 0.0]),
+        lambda: rf.Box(0.0),
+        lambda: rf.Box(lower=0, upper=0),
+    ):
         with pytest.raises(ProblemError, match="all tolerances are 0"):
             make()
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import robustforge as rf
-from robustforge.errors import ProblemError
 from robustforge.cli.listings import Record, preset_name
+from robustforge.errors import ProblemError
 from robustforge.problem import Problem
 
 RESULT_FORMAT = "robustforge-result/1"

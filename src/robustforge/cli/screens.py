@@ -16,8 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from robustforge.heuristic import Heuristic
 from robustforge.cli.listings import Record
+from robustforge.heuristic import Heuristic
 
 _SHOWN = 6
 """Coordinates of a design that fit on a line."""

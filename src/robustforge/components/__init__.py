@@ -1,4 +1,4 @@
-"""The parts that heuristics are made of: one file per slot, each part a dataclass with its compiled behaviour beside it."""
+"""The parts that heuristics are made of: one file per slot, each a dataclass with its compiled behaviour beside it."""
 
 from robustforge.components.baseline import Baseline, Constriction, Inertia
 from robustforge.components.clamp import Clamp, NoClamp, WidthClamp

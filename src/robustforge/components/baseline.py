@@ -88,5 +88,6 @@ class Constriction(Baseline):
             )
 
     def words(self) -> str:
-        return f"velocity: constricted, with a pull of {self.c1:.3g} to the own best and {self.c2:.3g} to the shared best"
-
+        return (
+            f"velocity: constricted, with a pull of {self.c1:.3g} to the own best and {self.c2:.3g} to the shared best"
+        )

@@ -59,4 +59,3 @@ class WidthClamp(Clamp):
 
     def words(self) -> str:
         return f"no coordinate moves by more than {self.fraction:.3g} of the box width"
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -54,8 +54,9 @@ class DescentDirections(Component):
     def words(self) -> str:
         scaled = "each coordinate scaled at random" if self.r3 == "random" else "unscaled"
         return (
-            f"descent directions: {self.c3:.3g} Gamma ({scaled}, at least {self.min_step:.3g} Gamma) away from the points "
-            f"within {self.sigma:.3g} of the local spread below the worst; sigma halves down to {self.sigma_limit:.2g}"
+            f"descent directions: {self.c3:.3g} Gamma ({scaled}, at least {self.min_step:.3g} Gamma) away from the "
+            f"points within {self.sigma:.3g} of the local spread below the worst; sigma halves down to "
+            f"{self.sigma_limit:.2g}"
         )
 
 

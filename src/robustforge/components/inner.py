@@ -272,4 +272,3 @@ class Inner(Component):
     def points(self, budget: int, agents: int) -> int:
         """Return the evaluations of a complete search."""
         return max(2, round(self.extent * budget / (4 * agents)))
-

@@ -97,4 +97,3 @@ class GaussianMutation(Mutation):
             f"with probability {self.probability:.3g} a particle has about half a coordinate shifted normally "
             f"with a deviation of {self.amplitude:.3g} of the box width"
         )
-

@@ -91,7 +91,7 @@ def _choose_ring(s: State) -> None:
 @compiled
 def _choose_von_neumann(s: State) -> None:
     size = s.tally[0].agents
-    columns = int(math.ceil(math.sqrt(size)))
+    columns = math.ceil(math.sqrt(size))
     for place in range(size):
         row, column = place // columns, place % columns
         in_row = min(columns, size - row * columns)
@@ -231,4 +231,3 @@ class Hierarchical(Network):
 
     def words(self) -> str:
         return "particles form a tree in which the better ones rise, and follow their parent"
-

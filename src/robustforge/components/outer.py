@@ -224,5 +224,6 @@ class LehSearch(Outer):
     move: ClassVar[Any] = staticmethod(_move_as_leh)
 
     def words(self) -> str:
-        return "one candidate goes to the centre of the largest hypersphere without a high-cost point, until none is left"
-
+        return (
+            "one candidate goes to the centre of the largest hypersphere without a high-cost point, until none is left"
+        )

@@ -55,11 +55,12 @@ def empty_centre(s: State, population: int, chance: float, amplitude: float, eli
     """
     now, bred, room, bred_room, rng = s.leh_now, s.leh_next, s.leh_room, s.leh_next_room, s.rng
     lower, upper = s.lower, s.upper
+    nobody = elites - elites  # 0, but not a literal, for which another version would be compiled
     _mask_high_cost(s)
     for m in range(population):
         for i in range(lower.size):
             now[m, i] = lower[i] + uniform(rng) * (upper[i] - lower[i])
-    measure_room(s, now, np.int64(0), population, room)
+    measure_room(s, now, nobody, population, room)
     for _ in range(GENERATIONS):
         first = -1
         for e in range(elites):
@@ -191,7 +192,6 @@ class RandomRelocation(Relocation):
 
     def words(self) -> str:
         return f"after {self.dorm} idle iterations a particle goes to a random point"
-
 
 
 @inlined

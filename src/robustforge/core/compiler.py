@@ -53,7 +53,7 @@ def _njit(function: F, inline: str) -> F:
         numba.config.CACHE_DIR = before
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def call(typing_context: Any, address: Any, *arguments: Any) -> Any:
     """Call the kernel at an address; it takes the arguments with exactly their types, and returns nothing.
 

@@ -1,9 +1,9 @@
 """What a component is: a frozen dataclass whose fields carry their ranges. The classes *are* the grammar.
 
 A *slot* (`Network`, `Baseline`, ...) is a class derived from `Component` with `slot=True`; its *alternatives* are the
-dataclasses derived from it, in the order in which they are written. Lists, JSON, help, random derivations and conformance
-tests all come from here, so that adding a component is adding one class. Its compiled behaviour is a kernel for each of the
-slot's *verbs*; the machine finds it by its address, in the slot's record in the state.
+dataclasses derived from it, in the order in which they are written. Lists, JSON, help, random derivations and
+conformance tests all come from here, so that adding a component is adding one class. Its compiled behaviour is a kernel
+for each of the slot's *verbs*; the machine finds it by its address, in the slot's record in the state.
 """
 
 from __future__ import annotations
@@ -124,9 +124,14 @@ class Component:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
-@cache
 def fields(cls: type[Component]) -> tuple[Field, ...]:
     """Return the fields of a component class, in order."""
+    any_class: Any = cls  # dataclasses are hashable as classes, which mypy doubts
+    return _fields(any_class)
+
+
+@cache
+def _fields(cls: Any) -> tuple[Field, ...]:
     if not dataclasses.is_dataclass(cls):
         return ()
     hints = get_type_hints(cls, include_extras=True)
@@ -168,7 +173,8 @@ def filled_record(slot: type[Component], chosen: Component | None, plan: Plan) -
 
 
 def _field(declared: dataclasses.Field[Any], hint: Any) -> Field:
-    kind, metadata = hint, ()
+    kind: Any = hint
+    metadata: tuple[Any, ...] = ()
     if get_origin(hint) is Annotated:
         kind, *extras = get_args(hint)
         metadata = tuple(extras)

@@ -63,10 +63,11 @@ def neighbours(s: State, y: Floats) -> int:
         whole = whole and exact.size == 0
         for k in range(block, min(block + BLOCK, stop)):
             gap = gaps[k - block]
-            if gap <= maybe and not np.isnan(values[k]):
-                if (whole and gap < surely) or _holds(points[k], y, active, exact, is_box, edge):
-                    near[found] = k
-                    found += 1
+            if gap > maybe or np.isnan(values[k]):
+                continue
+            if (whole and gap < surely) or _holds(points[k], y, active, exact, is_box, edge):
+                near[found] = k
+                found += 1
     return found
 
 

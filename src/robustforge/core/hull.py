@@ -112,10 +112,10 @@ def _scan(
 
 @compiled
 def _has(corral: npt.NDArray[np.int64], size: int, item: int) -> bool:
+    found = False
     for k in range(size):
-        if corral[k] == item:
-            return True
-    return False
+        found = found or corral[k] == item
+    return found
 
 
 @compiled

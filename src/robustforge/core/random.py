@@ -37,11 +37,11 @@ def stream(rng: Seed) -> Stream:
     if isinstance(rng, np.random.Generator):
         return rng.integers(0, 2**64, size=4, dtype=np.uint64)
     if isinstance(rng, np.random.SeedSequence):
-        return rng.generate_state(4, np.uint64)
+        return np.asarray(rng.generate_state(4, np.uint64), dtype=np.uint64)
     if rng is None:
-        return np.random.SeedSequence().generate_state(4, np.uint64)
+        return stream(np.random.SeedSequence())
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
-        return np.random.SeedSequence(int(rng)).generate_state(4, np.uint64)
+        return stream(np.random.SeedSequence(int(rng)))
     raise ProblemError(
         "`rng` must be a non-negative int, a SeedSequence or a Generator", f"got {rng!r}", "Pass for instance rng=1"
     )

@@ -189,7 +189,7 @@ MACHINE_FIELDS = (
 
 
 @structref.register
-class StateType(types.StructRef):  # type: ignore[misc]
+class StateType(types.StructRef):
     """The compiled type of a state; one instance, made by `state_type`, serves all heuristics."""
 
     @property
@@ -198,7 +198,7 @@ class StateType(types.StructRef):  # type: ignore[misc]
         return "State", ()
 
 
-class StateProxy(structref.StructRefProxy):  # type: ignore[misc]
+class StateProxy(structref.StructRefProxy):
     """A state as Python holds it: opaque. Its arrays are read through the dict they were made in."""
 
 
@@ -259,7 +259,7 @@ def copy(source: Floats, target: Floats) -> None:
 
 @compiled
 def offer(s: State, j: int, value: float) -> None:
-    """Take the position of agent `j` with its robust value as its personal best and as the incumbent, if it is better."""
+    """Take the position of agent `j` with its robust value as its personal best, and as the incumbent, if better."""
     t = s.tally[0]
     if not s.placed[j] or value < s.best[j]:
         s.placed[j] = True

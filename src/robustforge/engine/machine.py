@@ -60,7 +60,7 @@ from robustforge.core.state import (
     state_type,
 )
 
-SLOTS = {
+SLOTS: dict[str, type[Component]] = {
     "outer": Outer,
     "network": Network,
     "baseline": Baseline,
@@ -348,7 +348,11 @@ def prepare() -> None:
     """Compile the machine, or read it from the cache. Once per process; on first use all components, too."""
     first = is_first_use()
     if first and not os.environ.get("ROBUSTFORGE_QUIET"):
-        print("robustforge: compiling the engine for this machine, once (about half a minute).", file=sys.stderr, flush=True)
+        print(
+            "robustforge: compiling the engine for this machine, once (about half a minute).",
+            file=sys.stderr,
+            flush=True,
+        )
     step = types.FunctionType(int64(STATE))
     objective = types.FunctionType(float64(float64[::1], float64[::1]))
     advance.compile((STATE,))  # type: ignore[attr-defined]

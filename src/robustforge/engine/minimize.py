@@ -58,8 +58,8 @@ def minimize(
 
     Returns:
         An `OptimizeResult`: `x`, the design; `fun`, the worst value known in its neighbourhood, and `worst_x`, where;
-        `nominal_fun`, f(x) itself; `estimate`, what the search itself took for the worst case; `nfev`, `nit`, `success`,
-        `message` and `history`.
+        `nominal_fun`, f(x) itself; `estimate`, what the search itself took for the worst case; `nfev`, `nit`,
+        `success`, `message` and `history`.
 
     Raises:
         RobustforgeError: The call makes no sense; the message says why and what to do.

@@ -169,14 +169,14 @@ class Optimizer:
         self.raise_failure()
 
 
-def as_problem(
-    fun: Any, bounds: Any, uncertainty: UncertaintySet | None, outside: Outside | None
-) -> Problem:
+def as_problem(fun: Any, bounds: Any, uncertainty: UncertaintySet | None, outside: Outside | None) -> Problem:
     """Return the problem that is given as such, or in parts; not both."""
     if isinstance(bounds, Problem):
         if uncertainty is not None or outside is not None:
             raise ProblemError(
-                "a Problem brings its bounds, uncertainty and policy along", "they were given twice", "Pass the Problem alone"
+                "a Problem brings its bounds, uncertainty and policy along",
+                "they were given twice",
+                "Pass the Problem alone",
             )
         return bounds
     if bounds is None or uncertainty is None:
@@ -214,4 +214,6 @@ assert get_args(OnFailure)[RAISE] == "raise"  # the order of the policies is the
 
 
 def _unset(x: Floats) -> float:
-    raise ProblemError("an Optimizer has no objective", "it was called", "Evaluate what `ask` gives, and `tell` the values")
+    raise ProblemError(
+        "an Optimizer has no objective", "it was called", "Evaluate what `ask` gives, and `tell` the values"
+    )

@@ -83,7 +83,7 @@ def decode(cls: type[C], data: Any, place: str) -> C:
             raise HeuristicError(
                 f"{where} ({chosen.title}) must have a field {field.name!r}", "it is missing", field.meaning or _FIX
             )
-    return cast(C, chosen(**values))
+    return chosen(**values)
 
 
 _FIX = "`robustforge heuristics rpso --json` shows a complete one"

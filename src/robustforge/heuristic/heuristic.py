@@ -1,4 +1,4 @@
-"""A heuristic: an outer and an inner search, the start symbol of the grammar. It compares by value and hashes stably."""
+"""A heuristic: an outer and an inner search, the start symbol of the grammar. Compared by value, hashed stably."""
 
 from __future__ import annotations
 
@@ -59,25 +59,25 @@ class Heuristic(Component):
         return codec.load(cls, path)
 
     def components(self) -> dict[str, str]:
-        """Return which alternative stands in each slot, in the terms of the paper's tables; "na" where it has no effect."""
+        """Return which alternative stands in each slot, as in the paper's tables; "na" where it has no effect."""
         outer, inner = self.outer, self.inner
         movement = outer.movement
-        has_swarm = isinstance(outer, Swarm)
+        swarm = outer if isinstance(outer, Swarm) else None
         yes = {True: "Yes", False: "No"}
         return {
             "outer": outer.title,
             "group": str(outer.agents),
             "inner": inner.form.title,
-            "movement": movement.title if has_swarm else NOT_APPLICABLE,
-            "network": outer.network.title if has_swarm else NOT_APPLICABLE,
+            "movement": movement.title if swarm else NOT_APPLICABLE,
+            "network": swarm.network.title if swarm else NOT_APPLICABLE,
             "stopping": yes[inner.stopping],
             "n_dorm": yes[inner.n_dorm] if movement.rescue else NOT_APPLICABLE,
             "n_pbest": yes[inner.n_pbest],
-            "mutation": outer.mutation.title if has_swarm else NOT_APPLICABLE,
-            "baseline": outer.capability.baseline.title if has_swarm else NOT_APPLICABLE,
+            "mutation": swarm.mutation.title if swarm else NOT_APPLICABLE,
+            "baseline": swarm.capability.baseline.title if swarm else NOT_APPLICABLE,
             "relocation": movement.rescue.title if movement.rescue else NOT_APPLICABLE,
             "r3": movement.directions.r3 if movement.directions else NOT_APPLICABLE,
-            "clamp": outer.capability.clamp.title if has_swarm else NOT_APPLICABLE,
+            "clamp": swarm.capability.clamp.title if swarm else NOT_APPLICABLE,
         }
 
     def describe(self, budget: int = 2000) -> str:

@@ -1,8 +1,8 @@
 """Ready-made heuristics, by name: JSON files beside this module, one each.
 
-`rpso` and its variants are the paper's comparators, `descent-directions` and `leh` the single-solution searches that they
-come from, and `paper/30d/rastrigin`, `paper/100d/general`, ... the structures of the paper's 22 best heuristics with
-parameters that were tuned here, since the paper does not print its own.
+`rpso` and its variants are the paper's comparators, `descent-directions` and `leh` the single-solution searches that
+they come from, and `paper/30d/rastrigin`, `paper/100d/general`, ... the structures of the paper's 22 best heuristics
+with parameters that were tuned here, since the paper does not print its own.
 """
 
 from __future__ import annotations

@@ -116,7 +116,12 @@ class Problem:
 
 
 def problem(
-    name: str, dimension: int = 30, variant: Variant = "original", seed: int | None = None, *, outside: Outside = "evaluate"
+    name: str,
+    dimension: int = 30,
+    variant: Variant = "original",
+    seed: int | None = None,
+    *,
+    outside: Outside = "evaluate",
 ) -> Problem:
     """Return one of the ten test problems, compiled, with its box and its Gamma.
 
@@ -140,7 +145,9 @@ def problem(
     function = FUNCTIONS[name]
     if not isinstance(dimension, (int, np.integer)) or dimension < function.least:
         raise ProblemError(
-            f"{name} needs an integer dimension of at least {function.least}", f"got {dimension!r}", "Pass e.g. dimension=30"
+            f"{name} needs an integer dimension of at least {function.least}",
+            f"got {dimension!r}",
+            "Pass e.g. dimension=30",
         )
     shifted, rotated = variant.startswith("shifted"), variant.endswith("rotated")
     label = f"{name}-{dimension}d" + ("" if variant == "original" else f"-{variant}-{seed}")
@@ -209,7 +216,7 @@ _WITH_DATA: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 def _compile_with_data(fun: Any) -> Any:
-    @njit(nogil=True)  # type: ignore[untyped-decorator]
+    @njit(nogil=True)
     def call(x: Floats, data: Floats) -> float:
         return float(fun(x))
 
