@@ -87,3 +87,14 @@ def test_the_demo_runs():
     done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "attacked worst case" in done.stdout
+
+
+def test_the_readme_names_every_component():
+    from robustforge.components import Baseline, Clamp, InnerForm, Movement, Mutation, Network, Outer, Relocation
+
+    text = (ROOT / "README.md").read_text()
+    for slot in (Outer, Network, Baseline, Movement, Relocation, Mutation, Clamp, InnerForm):
+        row = (
+            "| " + ", ".join(f"`{c.title}`{' (extension)' if c.extension else ''}" for c in slot.alternatives()) + " |"
+        )
+        assert row in text, slot

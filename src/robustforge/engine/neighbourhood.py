@@ -1,0 +1,185 @@
+"""The neighbourhood of a design: all that the design can turn into, as the unit set of its uncertain variables.
+
+A `Neighbourhood` draws points of the set and evaluates points, with compiled objectives on all cores. Its answers do
+not depend on the number of threads: each block of points has its own stream of random numbers and its own result.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from numba import boolean, float64, int64, types, uint64
+
+from robustforge.core.compiler import compiled
+from robustforge.core.random import Stream, in_unit_ball, in_unit_box
+from robustforge.errors import ObjectiveError
+from robustforge.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+T = TypeVar("T")
+
+_PREPARING = Lock()
+
+BLOCK_NUMBERS = 2**18
+"""Coordinates of a block of points, which one thread draws and evaluates at a time."""
+
+
+class Neighbourhood:
+    """The uncertainty set around a design, with the objective.
+
+    Args:
+        problem: What is evaluated.
+        x: The design (n,).
+
+    Attributes:
+        size: The number m of uncertain variables; points of the unit set have so many coordinates.
+        is_box: Whether the unit set is the box [-1, 1]^m instead of the unit ball.
+        block: Points per block.
+    """
+
+    def __init__(self, problem: Problem, x: Floats) -> None:
+        geometry = problem.geometry
+        self.problem, self.design = problem, x
+        self.centre, self.radii, self.active = x + geometry.offset, geometry.radii, geometry.active
+        self.size, self.is_box = int(self.active.size), geometry.is_box
+        self.clip = problem.outside == "clip"
+        self.block = max(BLOCK_NUMBERS // problem.dimension, 1)
+        with _PREPARING:
+            _prepare()
+
+    def place(self, units: Floats) -> Floats:
+        """Return points of the unit set (k, m) as points that can be evaluated (k, n)."""
+        points = np.tile(self.centre, (len(units), 1))
+        points[:, self.active] += self.radii[self.active] * units
+        return np.clip(points, self.problem.lower, self.problem.upper) if self.clip else points
+
+    def units(self, points: Floats) -> Floats:
+        """Return where points (k, n) lie in the unit set (k, m)."""
+        differences: Floats = (points - self.centre)[:, self.active]
+        return differences / self.radii[self.active]
+
+    def draw(self, count: int, stream: Stream) -> Floats:
+        """Return points drawn uniformly from the set (count, n)."""
+        points = np.empty((count, self.problem.dimension))
+        p = self.problem
+        _draw(stream, self.is_box, self.active, self.centre, self.radii, self.clip, p.lower, p.upper, points)
+        return points
+
+    def evaluate(self, points: Floats) -> Floats:
+        """Return the values of points (k, n), large batches on all cores.
+
+        Raises:
+            ObjectiveError: The objective returned NaN or -inf, or no number at all.
+        """
+        blocks = [points[first : first + self.block] for first in range(0, len(points), self.block)]
+        return np.concatenate(list(self.on_all_cores(self._values, blocks)))
+
+    def worst_drawn(self, count: int, stream: Stream, keep: int) -> tuple[Floats, Floats]:
+        """Draw so many points and return the worst few, the worst first: their values (k,), and they (k, n)."""
+        points = self.draw(count, stream)
+        values = self._values(points)
+        worst = np.argsort(-values, kind="stable")[:keep]
+        return values[worst], points[worst]
+
+    def on_all_cores(self, work: Callable[[Any], T], pieces: Iterable[Any]) -> Iterator[T]:
+        """Do the work for every piece, and return the results in the order of the pieces.
+
+        A Python objective is called from this thread only: it need not be safe to be called from several.
+        """
+        listed = list(pieces)
+        if self.problem.compiled is None or len(listed) == 1:
+            yield from map(work, listed)
+            return
+        pool = ThreadPoolExecutor(os.cpu_count())
+        try:
+            yield from pool.map(work, listed)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _values(self, points: Floats) -> Floats:
+        values = np.empty(len(points))
+        if self.problem.compiled is not None:
+            fun, data = self.problem.compiled
+            _evaluate(np.ascontiguousarray(points), fun, data, values)
+        else:
+            for k, point in enumerate(points):
+                values[k] = _number(self.problem(point), point)
+        failed = np.flatnonzero(np.isnan(values) | (values == -np.inf))
+        if failed.size:
+            raise failure(points[failed[0]])
+        return values
+
+
+def failure(x: Floats, got: str = "NaN or -inf") -> ObjectiveError:
+    """Return the error that says at which x the objective returned no value."""
+    error = ObjectiveError(
+        "the objective must return a number above -inf at every point",
+        f"at x = {np.array2string(x, precision=6, threshold=12)} it returned {got}",
+        "Return +inf where a design is infeasible",
+    )
+    error.x = x.copy()
+    return error
+
+
+def _number(value: Any, point: Floats) -> float:
+    """Return what is a real number, or an array of one, as a float."""
+    array = np.asarray(value) if not isinstance(value, (str, bytes)) else np.asarray(None)
+    if array.size == 1 and array.dtype.kind in "fiub":
+        return float(array.reshape(()))
+    raise failure(point, f"{value!r}, which is no real number")
+
+
+@compiled
+def _draw(
+    r: Stream,
+    is_box: bool,
+    active: npt.NDArray[np.int64],
+    centre: Floats,
+    radii: Floats,
+    clip: bool,
+    lower: Floats,
+    upper: Floats,
+    points: Floats,
+) -> None:
+    """Fill the rows of `points` with points uniform in the set, clipped to the bounds if that is the policy."""
+    for k in range(points.shape[0]):
+        row = points[k]
+        if is_box:
+            in_unit_box(r, active, row)
+        else:
+            in_unit_ball(r, active, row)
+        for i in range(row.size):
+            row[i] = centre[i] + radii[i] * row[i]
+            if clip:
+                row[i] = min(max(row[i], lower[i]), upper[i])
+
+
+@compiled
+def _evaluate(points: Floats, objective: Any, data: Floats, values: Floats) -> None:
+    """Write the value of every row; the objective gets a copy, which it may change."""
+    x = np.empty(points.shape[1])
+    for k in range(points.shape[0]):
+        x[:] = points[k]
+        values[k] = objective(x, data)
+
+
+@cache
+def _prepare() -> None:
+    """Compile both loops, or read them from the cache, once per process; a new objective compiles nothing.
+
+    `Neighbourhood` calls this before it starts threads, under a lock, since `cache` alone lets two of them in.
+    """
+    vector, matrix = float64[::1], float64[:, ::1]
+    draw: Any = _draw
+    draw.compile((uint64[::1], boolean, int64[::1], vector, vector, boolean, vector, vector, matrix))
+    evaluate: Any = _evaluate
+    evaluate.compile((matrix, types.FunctionType(float64(vector, vector)), vector, vector))
+    draw.disable_compile()
+    evaluate.disable_compile()

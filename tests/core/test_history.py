@@ -1,0 +1,83 @@
+"""The neighbourhood query and the room around a point, against the plain definition in NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import robustforge as rf
+from robustforge.components.relocation import empty_centre, measure_room
+from robustforge.engine import machine
+
+COUNT = 700
+
+
+def filled(dimension: int, uncertainty, spread: float, seed: int = 1) -> rf.Optimizer:
+    """Return a search whose history is `COUNT` points, so many Gamma apart, with random values."""
+    search = rf.Optimizer([(-5, 5)] * dimension, uncertainty, 1000, "rpso+dd+leh", 1)
+    rng = np.random.default_rng(seed)
+    arrays = search.arrays
+    points = rng.normal(0.0, spread, (COUNT, dimension))
+    if arrays["exact"].size:
+        points[:, arrays["exact"]] = rng.integers(0, 2, (COUNT, arrays["exact"].size))
+    arrays["points"][:COUNT] = points
+    arrays["coarse"][:, :COUNT] = points.T
+    arrays["values"][:COUNT] = rng.normal(size=COUNT)
+    arrays["values"][::50] = np.nan
+    arrays["tally"]["spent"] = COUNT
+    return search
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 5, 17, 30, 100])
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.9, 3.0])
+@pytest.mark.parametrize("make", [rf.Ball, rf.Box])
+def test_neighbours(dimension, share, make):
+    spread = share / (np.sqrt(dimension) if make is rf.Ball else 1.0)
+    search = filled(dimension, make(0.5), spread)
+    points, values = search.arrays["points"][:COUNT], search.arrays["values"][:COUNT]
+    for y in (np.zeros(dimension), points[3].copy(), points[COUNT - 1] * 0.5):
+        gaps = points - y
+        distance = np.linalg.norm(gaps, axis=1) if make is rf.Ball else np.abs(gaps).max(axis=1)
+        expected = np.flatnonzero((distance <= 1.0) & ~np.isnan(values))
+        found = search.arrays["near"][: machine.find_near(search.state, y)]
+        assert found.tolist() == expected.tolist()
+
+
+def test_neighbours_agree_exactly_in_exact_variables():
+    search = filled(4, rf.Ball([0.5, 0.0, 0.5, 0.0]), 0.3)
+    points, values = search.arrays["points"][:COUNT], search.arrays["values"][:COUNT]
+    y = points[7].copy()
+    near = np.linalg.norm(points[:, [0, 2]] - y[[0, 2]], axis=1) <= 1.0
+    same = (points[:, [1, 3]] == y[[1, 3]]).all(axis=1)
+    found = search.arrays["near"][: machine.find_near(search.state, y)]
+    assert found.tolist() == np.flatnonzero(near & same & ~np.isnan(values)).tolist()
+
+
+@pytest.mark.parametrize("make", [rf.Ball, rf.Box])
+@pytest.mark.parametrize("dimension", [1, 3, 40])
+def test_room_is_the_distance_to_the_nearest_high_cost_point(make, dimension):
+    search = filled(dimension, make(0.5), 3.0)
+    arrays = search.arrays
+    arrays["incumbent"][0], arrays["tally"]["found"] = 0.5, 1
+    before = int(arrays["tally"]["work"][0])
+    reached = empty_centre(search.state, 8, 0.2, 0.3, 1, 2)
+    assert int(arrays["tally"]["work"][0]) == before + (8 + 4 * 7) * COUNT
+    high = arrays["points"][:COUNT][arrays["values"][:COUNT] > 0.5]
+    order = np.inf if make is rf.Box else 2
+    centre = arrays["leh_now"][0]
+    assert reached == pytest.approx(np.linalg.norm(high - centre, ord=order, axis=1).min(), rel=1e-5)
+    assert ((centre >= arrays["lower"]) & (centre <= arrays["upper"])).all()
+    room, candidates = np.zeros(20), arrays["leh_next"]
+    measure_room(search.state, candidates, 0, 5, room)
+    for k in range(5):
+        nearest = np.linalg.norm(high - candidates[k], ord=order, axis=1).min()
+        assert np.sqrt(room[k]) == pytest.approx(nearest, rel=1e-5)
+
+
+def test_the_empty_centre_is_better_than_a_random_point():
+    search = filled(10, rf.Ball(0.5), 3.0)
+    search.arrays["incumbent"][0], search.arrays["tally"]["found"] = 0.5, 1
+    high = search.arrays["points"][:COUNT][search.arrays["values"][:COUNT] > 0.5]
+    rng = np.random.default_rng(0)
+    at_random = [np.linalg.norm(high - rng.uniform(-10, 10, 10), axis=1).min() for _ in range(50)]
+    assert empty_centre(search.state, 10, 0.1, 0.2, 1, 2) > np.median(at_random)
