@@ -14,10 +14,10 @@ import argparse
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from robustforge.engine.verify import verify
 
 import robustforge as rf
 from peers import PEERS, run_peer
+from robustforge.verification import verify
 
 OURS = "paper/30d/general"
 

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
-from robustforge.engine.verify import verify
 
 import robustforge as rf
 from robustforge.components import (
@@ -29,6 +28,7 @@ from robustforge.components import (
 )
 from robustforge.core.state import Readings
 from robustforge.engine import machine
+from robustforge.verification import verify
 from tune import paper_means
 
 Setting = tuple[rf.Heuristic, Callable[[rf.Problem], Readings]]

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from robustforge.engine.verify import verify
 
 import robustforge as rf
 from robustforge.core.component import Component, Field, fields
 from robustforge.heuristic.presets import FOLDER
+from robustforge.verification import verify
 
 DATA = Path(__file__).parent / "data"
 FIXED = {"group", "extent"}

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from robustforge.problem import Problem as Problem
     from robustforge.problem import problem as problem
     from robustforge.problem import problems as problems
+    from robustforge.verification import Verification as Verification
+    from robustforge.verification import verify as verify
 
 __version__ = "0.1.0"
 
@@ -33,11 +35,13 @@ _HOMES = {
     "Optimizer": "engine",
     "Problem": "problem",
     "RobustforgeError": "errors",
+    "Verification": "verification",
     "heuristic": "heuristic",
     "heuristics": "heuristic",
     "minimize": "engine",
     "problem": "problem",
     "problems": "problem",
+    "verify": "verification",
 }
 
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604

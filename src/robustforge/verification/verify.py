@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from robustforge.core.random import Seed, stream
-from robustforge.engine.attack import POINTS_WANTED, find_worst
-from robustforge.engine.neighbourhood import Neighbourhood
 from robustforge.errors import ProblemError
 from robustforge.problem import Problem
+from robustforge.verification.attack import POINTS_WANTED, find_worst
+from robustforge.verification.neighbourhood import Neighbourhood
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,12 +11,12 @@ import contextlib
 import numpy as np
 import numpy.typing as npt
 
-from robustforge.engine import cliffs, profiles
-from robustforge.engine.ascent import ascend, exchange
-from robustforge.engine.cliffs import Cliff
-from robustforge.engine.neighbourhood import Neighbourhood
-from robustforge.engine.profiles import Profiles
-from robustforge.engine.target import Face, Target, UnboundedError, face, face_beyond
+from robustforge.verification import cliffs, profiles
+from robustforge.verification.ascent import ascend, exchange
+from robustforge.verification.cliffs import Cliff
+from robustforge.verification.neighbourhood import Neighbourhood
+from robustforge.verification.profiles import Profiles
+from robustforge.verification.target import Face, Target, UnboundedError, face, face_beyond
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from robustforge.engine.target import Target
+from robustforge.verification.target import Target
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from robustforge.engine.neighbourhood import Neighbourhood
+from robustforge.verification.neighbourhood import Neighbourhood
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from robustforge.engine.target import Face, Target
+from robustforge.verification.target import Face, Target
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

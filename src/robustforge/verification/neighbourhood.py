@@ -19,7 +19,7 @@ from numba import boolean, float64, int64, types, uint64
 
 from robustforge.core.compiler import compiled
 from robustforge.core.random import Stream, in_unit_ball, in_unit_box
-from robustforge.errors import ObjectiveError
+from robustforge.engine.optimizer import failure_error
 from robustforge.problem import Problem
 
 Floats = npt.NDArray[np.float64]
@@ -113,19 +113,8 @@ class Neighbourhood:
                 values[k] = _number(self.problem(point), point)
         failed = np.flatnonzero(np.isnan(values) | (values == -np.inf))
         if failed.size:
-            raise failure(points[failed[0]])
+            raise failure_error(points[failed[0]].copy(), "NaN or -inf")
         return values
-
-
-def failure(x: Floats, got: str = "NaN or -inf") -> ObjectiveError:
-    """Return the error that says at which x the objective returned no value."""
-    error = ObjectiveError(
-        "the objective must return a number above -inf at every point",
-        f"at x = {np.array2string(x, precision=6, threshold=12)} it returned {got}",
-        "Return +inf where a design is infeasible",
-    )
-    error.x = x.copy()
-    return error
 
 
 def _number(value: Any, point: Floats) -> float:
@@ -133,7 +122,7 @@ def _number(value: Any, point: Floats) -> float:
     array = np.asarray(value) if not isinstance(value, (str, bytes)) else np.asarray(None)
     if array.size == 1 and array.dtype.kind in "fiub":
         return float(array.reshape(()))
-    raise failure(point, f"{value!r}, which is no real number")
+    raise failure_error(point.copy(), f"{value!r}, which is no real number")
 
 
 @compiled

@@ -15,10 +15,10 @@ from numba import njit
 
 import robustforge as rf
 from conftest import bowl
-from robustforge.engine.knapsack import choose
-from robustforge.engine.neighbourhood import Neighbourhood
-from robustforge.engine.verify import Verification, verify
 from robustforge.errors import ObjectiveError, ProblemError
+from robustforge.verification.knapsack import choose
+from robustforge.verification.neighbourhood import Neighbourhood
+from robustforge.verification.verify import Verification, verify
 
 SAMPLES = 20_000
 

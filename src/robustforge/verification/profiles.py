@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from robustforge.engine import knapsack
-from robustforge.engine.cliffs import locate, steep
-from robustforge.engine.target import Target
+from robustforge.verification import knapsack
+from robustforge.verification.cliffs import locate, steep
+from robustforge.verification.target import Target
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
