@@ -10,16 +10,19 @@ import shlex
 import subprocess
 import sys
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
 
 import robustforge
+from robustforge.components import Network
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^([ ]*)```(\w+)\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
-MODULES = [info.name for info in pkgutil.walk_packages(robustforge.__path__, "robustforge.")]
+FOUND = [info.name for info in pkgutil.walk_packages(robustforge.__path__, "robustforge.")]
+MODULES = [name for name in FOUND if not name.endswith("__main__")]
 
 
 def blocks(path: Path, *languages: str) -> list[tuple[str, str]]:
@@ -31,7 +34,10 @@ def blocks(path: Path, *languages: str) -> list[tuple[str, str]]:
 def test_code_blocks(path, tmp_path, monkeypatch, capsys):
     """Python blocks run in order in one namespace; after each, a `text` block says what was printed so far."""
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {"__name__": "document"}
+    module = types.ModuleType("document")
+    monkeypatch.setitem(sys.modules, "document", module)
+    monkeypatch.setattr(Network, "_alternatives", [*Network.alternatives()])  # an example may add one
+    namespace = module.__dict__
     for kind, body in blocks(path, "python", "text"):
         if kind == "python":
             exec(compile(body, str(path), "exec"), namespace)

@@ -262,7 +262,7 @@ def test_ctrl_c_is_heard(kind):
 import numpy as np, robustforge as rf
 problem = rf.problem("rastrigin", 30)
 fun = problem if {kind == "compiled"} else rf.Problem(lambda x: problem(x), [(15, 25)] * 30, rf.Ball(0.5))
-rf.minimize(problem, budget=100, rng=1)
+rf.minimize(fun, budget=1000, heuristic="rpso", rng=1)
 print("ready", flush=True)
 try:
     rf.minimize(fun, budget=20_000_000 if {kind == "compiled"} else 2_000_000, heuristic="rpso", rng=1)
@@ -272,7 +272,7 @@ except KeyboardInterrupt as stop:
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline().strip() == "ready"
-    time.sleep(1.0)
+    time.sleep(2.0)
     process.send_signal(signal.SIGINT)
     start = time.monotonic()
     out, _ = process.communicate(timeout=60)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -343,9 +344,17 @@ def kernel_address(slot: type[Component], component: type[Component], verb: str)
     return address(getattr(component, verb), (STATE, *slot.verbs[verb]))
 
 
-@cache
 def prepare() -> None:
     """Compile the machine, or read it from the cache. Once per process; on first use all components, too."""
+    with _PREPARING:
+        _prepare()
+
+
+_PREPARING = Lock()
+
+
+@cache
+def _prepare() -> None:
     first = is_first_use()
     if first and not os.environ.get("ROBUSTFORGE_QUIET"):
         print(

@@ -28,7 +28,8 @@ class Function:
         lower: Lower bound of every variable.
         upper: Upper bound of every variable.
         radius: Gamma, the radius of the uncertainty ball.
-        best: A coordinate t such that t(1, ..., 1) is, or is near, the robust optimum: used to place shifts.
+        best: A coordinate t such that t(1, ..., 1) is, or is near, the robust optimum in 30 dimensions: used to place
+            shifts.
         least: The smallest dimension for which the formula makes sense.
         additive: Whether it is a sum of functions of one variable each.
         about: One line on what makes it hard.
@@ -202,15 +203,15 @@ FUNCTIONS = {
     function.name: function
     for function in (
         Function("rastrigin", _rastrigin, 14.88, 25.12, 0.5, 20.0, 1, True, "a bowl full of equal dents"),
-        Function("multipeak-f1", _multipeak_f1, -5.0, -4.0, 0.0625, -4.5, 1, True, "sharp peaks beside a blunt one"),
-        Function("multipeak-f2", _multipeak_f2, 10.0, 20.0, 0.5, 14.5, 1, True, "waves that widen and flatten"),
+        Function("multipeak-f1", _multipeak_f1, -5.0, -4.0, 0.0625, -4.9, 1, True, "sharp peaks beside a blunt one"),
+        Function("multipeak-f2", _multipeak_f2, 10.0, 20.0, 0.5, 10.52, 1, True, "waves that widen and flatten"),
         Function("branke", _branke, -7.0, -3.0, 0.5, -6.0, 1, True, "a broad peak beside a higher, needle-like one"),
-        Function("pickelhaube", _pickelhaube, -40.0, -20.0, 1.0, -35.0, 1, False, "a spike beside a cone"),
+        Function("pickelhaube", _pickelhaube, -40.0, -20.0, 1.0, -25.0, 1, False, "a spike beside a cone"),
         Function("heaviside", _heaviside, -30.0, -10.0, 1.0, -21.0, 1, False, "a bowl with a cliff at its bottom"),
         Function("sawtooth", _sawtooth, -6.0, -4.0, 0.2, -4.9, 1, True, "slopes that end in a cliff"),
         Function("ackley", _ackley, 17.232, 82.768, 3.0, 50.0, 1, False, "a rippled plain around a funnel"),
         Function("sphere", _sphere, 15.0, 25.0, 1.0, 20.0, 1, True, "a bowl"),
-        Function("rosenbrock", _rosenbrock, 7.952, 12.048, 0.25, 10.2, 2, False, "a curved, narrow valley"),
+        Function("rosenbrock", _rosenbrock, 7.952, 12.048, 0.25, 10.01, 2, False, "a curved, narrow valley"),
     )
 }
 
