@@ -62,12 +62,14 @@ def with_extent(base: rf.Heuristic, points: int) -> rf.Heuristic:
 
 def general_rows(base: rf.Heuristic) -> dict[str, Setting]:
     movement = base.outer.capability.movement
-    without: PlainMovement | object = PlainMovement()
+    assert movement.directions is not None
+    bare = with_capability(base, movement=movement.replace(descent=movement.directions.replace(min_step=0.0)))
     rows: dict[str, Setting] = {
         "as it is": (base, usual),
-        "no descent directions": (with_capability(base, movement=without), usual),
-        "step rho d instead of a unit d": (base, read(step_by_rho=True)),
-        "C3 in units of x instead of Gamma": (base, in_x),
+        "no descent directions": (with_capability(base, movement=PlainMovement()), usual),
+        "Min step = 0": (bare, usual),
+        "Min step = 0, step rho d instead of a unit d": (bare, read(step_by_rho=True)),
+        "Min step = 0, C3 in units of x instead of Gamma": (bare, in_x),
         "no direction after an early stop": (base, read(direction_after_stop=False)),
         "C1 = 1.5": (with_inertia(base, c1=1.5), usual),
         "C2 = 1.5": (with_inertia(base, c2=1.5), usual),
