@@ -17,6 +17,7 @@ from numba import int64
 
 from robustforge.core.compiler import call, compiled, inlined
 from robustforge.core.component import Component, Range
+from robustforge.core.history import widen
 from robustforge.core.random import Stream, below, uniform
 from robustforge.core.state import BLOCK, Floats, State, StateField, copy, fresh_velocity, random_position
 
@@ -112,17 +113,7 @@ def measure_room(s: State, candidates: Floats, start: int, stop: int, room: Floa
         for m in range(start, stop):
             for b in range(BLOCK):
                 gaps[b] = mask[block + b]
-            for i in range(coarse.shape[0]):
-                centre = np.float32(candidates[m, i])
-                row = coarse[i, block : block + BLOCK]
-                if is_box:
-                    for b in range(BLOCK):
-                        gap = row[b] - centre
-                        gaps[b] = max(gaps[b], gap * gap)
-                else:
-                    for b in range(BLOCK):
-                        gap = row[b] - centre
-                        gaps[b] += gap * gap
+            widen(coarse, s.every, candidates[m], block, 0, s.every.size, is_box, gaps)
             for lane in range(8):
                 nearest[lane] = gaps[lane]
             for b in range(8, BLOCK, 8):

@@ -49,16 +49,16 @@ def neighbours(s: State, y: Floats) -> int:
     for block in range(0, stop, BLOCK):
         for b in range(BLOCK):
             gaps[b] = np.float32(0.0)
-        _widen(coarse, active, y, block, 0, some, is_box, gaps)
+        widen(coarse, active, y, block, 0, some, is_box, gaps)
         if _close(gaps, maybe) == 0:
             continue
-        _widen(coarse, active, y, block, some, more, is_box, gaps)
+        widen(coarse, active, y, block, some, more, is_box, gaps)
         count = _close(gaps, maybe)
         if count == 0:
             continue
         whole = active.size == more
         if count > _MANY and not whole:
-            _widen(coarse, active, y, block, more, active.size, is_box, gaps)
+            widen(coarse, active, y, block, more, active.size, is_box, gaps)
             whole = True
         whole = whole and exact.size == 0
         for k in range(block, min(block + BLOCK, stop)):
@@ -104,12 +104,21 @@ def _holds(point: Floats, y: Floats, active: Array, exact: Array, is_box: bool, 
 
 
 @compiled
-def _widen(
-    coarse: Array, active: Array, y: Floats, block: int, start: int, stop: int, is_box: bool, gaps: Array
-) -> None:
-    """Take further coordinates into account in the squared gaps between a block's points and `y`."""
+def widen(coarse: Array, order: Array, y: Floats, block: int, start: int, stop: int, is_box: bool, gaps: Array) -> None:
+    """Take further coordinates into account in the squared gaps between a block's points and `y`.
+
+    Args:
+        coarse: The coarse copy of the history.
+        order: The coordinates, of which those at the places from `start` to `stop` are taken.
+        y: A point, scaled.
+        block: The first place of the block.
+        start: The first place in `order`.
+        stop: The place after the last.
+        is_box: Whether gaps are measured in the maximum norm.
+        gaps: The squared gaps so far (BLOCK,), changed in place.
+    """
     for place in range(start, stop):
-        i = active[place]
+        i = order[place]
         centre = np.float32(y[i])
         row = coarse[i, block : block + BLOCK]
         if is_box:

@@ -153,6 +153,7 @@ MACHINE_FIELDS = (
     StateField("offset", _F, lambda p: (p.dimension,)),
     StateField("raw_lower", _F, lambda p: (p.dimension,)),
     StateField("raw_upper", _F, lambda p: (p.dimension,)),
+    StateField("every", _I, lambda p: (p.dimension,)),
     StateField("active", _I, lambda p: (p.active,)),
     StateField("exact", _I, lambda p: (p.dimension - p.active,)),
     StateField("first_speed", _F, lambda p: (p.dimension,)),

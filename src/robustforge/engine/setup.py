@@ -53,6 +53,7 @@ def make_arrays(
     for name in ("lower", "upper", "scale", "centre", "offset"):
         arrays[name][:] = getattr(space, name)
     arrays["raw_lower"][:], arrays["raw_upper"][:] = problem.lower, problem.upper
+    arrays["every"][:] = np.arange(problem.dimension)
     arrays["active"][:] = problem.geometry.active
     arrays["exact"][:] = np.flatnonzero(~(problem.geometry.radii > 0))
     arrays["first_speed"][:] = 0.1 / space.scale if readings.first_speed_in_x else 0.1
