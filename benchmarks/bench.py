@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import clarabel
 import numpy as np
@@ -44,30 +45,35 @@ def numpy_sphere(x: np.ndarray) -> float:
     return float(np.sum((x - 20.0) ** 2))
 
 
+def seconds_of(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
 def median_seconds(work: Callable[[], object], repeats: int = 7) -> float:
     work()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds))
+    return float(np.median([seconds_of(work) for _ in range(repeats)]))
 
 
-def unit() -> float:
-    x = np.random.default_rng(0).uniform(15, 25, 30)
+def unit_of_work() -> None:
+    x = np.linspace(15.0, 25.0, 30)
+    for _ in range(2000):
+        numpy_sphere(x)
 
-    def calls() -> None:
-        for _ in range(2000):
-            numpy_sphere(x)
 
-    return median_seconds(calls)
+def in_units(measure: Callable[[], float], repeats: int = 7) -> float:
+    """Return the median of a measurement over the median of the unit, taken in turns: a machine's mood changes."""
+    measure()
+    pairs = [(measure(), seconds_of(unit_of_work)) for _ in range(repeats)]
+    ours, unit = np.median(np.array(pairs), axis=0)
+    return float(ours / unit)
 
 
 def solving(name: str, dimension: int) -> float:
     problem = rf.problem("sphere", dimension)
     seeds = iter(range(1000))
-    return median_seconds(lambda: rf.minimize(problem, heuristic=name, rng=next(seeds)))
+    return in_units(lambda: seconds_of(lambda: rf.minimize(problem, heuristic=name, rng=next(seeds))))
 
 
 class Timed:
@@ -83,25 +89,23 @@ class Timed:
         return value
 
 
-def python_overhead(name: str) -> float:
+def python_overhead(name: str, seed: int) -> float:
     """Return the seconds of a run beyond the time inside the objective."""
-    seconds = []
-    for seed in range(8):
-        fun = Timed()
-        start = time.perf_counter()
-        rf.minimize(fun, [(15.0, 25.0)] * 30, rf.Ball(1.0), 2000, name, seed)
-        seconds.append(time.perf_counter() - start - fun.seconds)
-    return float(np.median(seconds[1:]))
+    fun = Timed()
+    wall = seconds_of(lambda: rf.minimize(fun, [(15.0, 25.0)] * 30, rf.Ball(1.0), 2000, name, seed))
+    return wall - fun.seconds
 
 
-def peer_overhead(name: str) -> float:
+def overhead_share(peer: str) -> float:
+    """Return our overhead as a share of a peer's, measured in turns."""
     problem = rf.problem("sphere", 30)
-    seconds = []
-    for seed in range(6):
-        objective, own = run_peer(name, problem, numpy_sphere, seed)
-        assert objective.calls == 2000, (name, objective.calls)
-        seconds.append(own)
-    return float(np.median(seconds[1:]))
+    pairs = []
+    for seed in range(7):
+        objective, theirs = run_peer(peer, problem, numpy_sphere, seed)
+        assert objective.calls == 2000, (peer, objective.calls)
+        pairs.append((python_overhead("rpso", seed), theirs))
+    ours, others = np.median(np.array(pairs[1:]), axis=0)
+    return float(ours / others)
 
 
 def conic_ratio() -> float:
@@ -138,21 +142,21 @@ FIRST_SOLVE = "import robustforge as rf; rf.minimize(rf.problem('sphere', 30), r
 
 
 def rows() -> list[Row]:
-    one = unit()
-    ours = python_overhead("rpso")
+    seeds = iter(range(1000))
+    callable_row = in_units(lambda: python_overhead("paper/30d/general", next(seeds)))
     table = [
-        Row("2,000 evaluations, rpso, 20 particles, 30D, compiled objective", solving("rpso", 30) / one, 0.5),
-        Row("the same with paper/30d/general (DD)", solving("paper/30d/general", 30) / one, 1.5),
-        Row("paper/100d/general (DD+LEH) in 100D", solving("paper/100d/general", 100) / one, 5.0),
-        Row("paper/30d/general, Python callable, beyond its own time", python_overhead("paper/30d/general") / one, 1.5),
+        Row("2,000 evaluations, rpso, 20 particles, 30D, compiled objective", solving("rpso", 30), 0.5),
+        Row("the same with paper/30d/general (DD)", solving("paper/30d/general", 30), 1.5),
+        Row("paper/100d/general (DD+LEH) in 100D", solving("paper/100d/general", 100), 5.0),
+        Row("paper/30d/general, Python callable, beyond its own time", callable_row, 1.5),
         Row("(Soc), 40 points in 100D, share of Clarabel's time", conic_ratio(), 1 / 20, "share"),
         Row("robustforge --help", command_seconds("-m", "robustforge.cli", "--help"), 0.3, "s"),
         Row("import and first solve, compiled before", command_seconds("-c", FIRST_SOLVE), 1.5, "s"),
     ]
     for name in PEERS:
         share = 1.0 if name == "pyswarms" else 0.2
-        table.append(Row(f"our overhead as a share of that of {name}", ours / peer_overhead(name), share, "share"))
-    table.append(Row("(the unit, in ms)", one * 1e3, np.inf, "ms"))
+        table.append(Row(f"our overhead as a share of that of {name}", overhead_share(name), share, "share"))
+    table.append(Row("(the unit, in ms)", median_seconds(unit_of_work) * 1e3, np.inf, "ms"))
     return table
 
 
@@ -171,7 +175,12 @@ def one_budget(budget: int) -> None:
     rf.minimize(problem, budget=100, heuristic="paper/30d/general", rng=1)
     start = time.perf_counter()
     rf.minimize(problem, budget=budget, heuristic="paper/30d/general", rng=1)
-    print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    seconds = time.perf_counter() - start
+    status = Path("/proc/self/status")  # where there is one: getrusage would count the parent before it became this
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if status.exists():
+        peak = int(next(line for line in status.read_text().splitlines() if line.startswith("VmHWM")).split()[1])
+    print(seconds, peak)
 
 
 def main() -> int:

@@ -100,10 +100,10 @@ def _collect_high(s: State, j: int, found: int, threshold: float) -> int:
     If there are more than fit, the highest are kept.
     """
     x, points, values, near, high, units = s.x[j], s.points, s.values, s.near, s.high, s.hull_units
-    count = 0
+    count, lowest = 0, 0
     for k in range(found):
         place = near[k]
-        if values[place] < threshold:
+        if values[place] < threshold or (count == high.size and values[place] <= values[high[lowest]]):
             continue
         square = 0.0
         for i in range(x.size):
@@ -111,20 +111,17 @@ def _collect_high(s: State, j: int, found: int, threshold: float) -> int:
             square += gap * gap
         if square == 0.0:
             continue
-        row = count
-        if count < high.size:
-            count += 1
-        else:
-            row = 0
-            for m in range(1, count):
-                if values[high[m]] < values[high[row]]:
-                    row = m
-            if values[high[row]] >= values[place]:
-                continue
+        row = count if count < high.size else lowest
+        count = min(count + 1, high.size)
         high[row] = place
         length = math.sqrt(square)
         for i in range(x.size):
             units[row, i] = (points[place, i] - x[i]) / length
+        if count == high.size:
+            lowest = 0
+            for m in range(1, count):
+                if values[high[m]] < values[high[lowest]]:
+                    lowest = m
     return count
 
 

@@ -109,20 +109,14 @@ class Objective:
         self.args, self.vectorized, self.strict = args, vectorized, strict
         self.error: Exception | None = None
 
-    def fill(self, points: Floats, values: Floats, told: npt.NDArray[np.bool_], start: int = 0) -> None:
-        """Write the values of the points from `start` on, and mark as told what is there, also if it raises."""
+    def values(self, points: Floats, done: list[float]) -> None:
+        """Append the values of the points to `done`, one by one, so that none is lost if the next call raises."""
         if self.vectorized:
-            values[:] = self._all(points)
-            told[:] = True
+            done.extend(self._all(points))
             return
-        done: list[float] = []
-        try:
-            for x in points[start:].copy():
-                value = self.call(x, *self.args) if self.strict else self._tried(x)
-                done.append(value if isinstance(value, float) else self._number(x, value))
-        finally:
-            values[start : start + len(done)] = done
-            told[: start + len(done)] = True
+        for x in points.copy():
+            value = self.call(x, *self.args) if self.strict else self._tried(x)
+            done.append(value if isinstance(value, float) else self._number(x, value))
 
     def _tried(self, x: Floats) -> Any:
         try:
@@ -159,7 +153,7 @@ class Objective:
 def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback | None) -> None:
     assert search.problem.compiled is not None
     fun, data = search.problem.compiled
-    arrays, tally = search.arrays, search.arrays["tally"]
+    points, values, tally = search.arrays["batch_x"], search.arrays["batch_value"], search.arrays["tally"]
     while True:
         why, error = machine.UNFINISHED, None
         try:
@@ -167,30 +161,32 @@ def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback |
         except Exception as raised:
             error = raised
         size, reached = int(tally["batch"][0]), int(tally["evaluated"][0])
-        told = np.arange(size) < reached
-        search.note_told(told)
+        search.note_told(np.arange(size) < reached)
         if error is not None:  # in the objective: a failure like any other, unless it is to be raised
             if objective.strict:
                 raise error
-            objective.fill(arrays["batch_x"][:size], arrays["batch_value"][:size], told, reached)
+            rest: list[float] = []
+            objective.values(points[reached:size], rest)
+            values[reached:size] = rest
         if why == machine.OVER or (why == machine.PAUSED and callback and _called_back(search, callback)):
             return
 
 
 def _loop_python(search: Optimizer, objective: Objective, callback: Callback | None) -> None:
-    arrays, state = search.arrays, search.state
-    while True:
-        size = machine.advance(state)
-        search.note_told(_NONE)
-        if size == machine.OVER or (size == machine.PAUSED and callback and _called_back(search, callback)):
-            return
-        if size > 0:
-            told = np.zeros(size, np.bool_)
-            search.note_told(told)
-            objective.fill(arrays["batch_x"][:size], arrays["batch_value"][:size], told)
-
-
-_NONE = np.zeros(0, np.bool_)
+    points, values, state = search.arrays["batch_x"], search.arrays["batch_value"], search.state
+    done: list[float] = []
+    try:
+        while True:
+            size = machine.advance(state)
+            done = []
+            if size == machine.OVER or (size == machine.PAUSED and callback and _called_back(search, callback)):
+                return
+            if size > 0:
+                objective.values(points[:size], done)
+                values[:size] = done
+    finally:  # the objective may have raised in the middle of a batch
+        values[: len(done)] = done
+        search.note_told(np.arange(int(search.arrays["tally"]["batch"][0])) < len(done))
 
 
 def _called_back(search: Optimizer, callback: Callback) -> bool:
