@@ -143,7 +143,8 @@ def is_number(field: Field) -> bool:
     return not field.is_component and field.kind is not str
 
 
-def record(slot: type[Component]) -> np.dtype[Any]:
+@cache
+def record(slot: Any) -> np.dtype[Any]:
     """Return the record type that holds the numbers and kernels of whichever component stands in a slot."""
     names: dict[str, Any] = {"used": np.float64}
     for component in slot.alternatives():
@@ -157,7 +158,7 @@ def numeric_names(component: type[Component]) -> Iterator[str]:
     return (field.name for field in fields(component) if not field.is_component)
 
 
-def filled_record(slot: type[Component], chosen: Component | None, plan: Plan) -> np.ndarray[Any, Any]:
+def filled_record(slot: Any, chosen: Component | None, plan: Plan) -> np.ndarray[Any, Any]:
     """Return the slot's record with the chosen component's numbers, all 0 where the slot is empty."""
     values = np.zeros(1, record(slot))
     if chosen is None:

@@ -12,7 +12,7 @@ import numpy as np
 from robustforge.core.compiler import compiled, inlined
 from robustforge.core.state import BLOCK, Array, Floats, State
 
-_FIRST = 4  # coordinates looked at before a block is given up
+_STEP = 8  # coordinates looked at before it is asked whether a block can be given up
 _FILTERED = 16  # coordinates looked at before the points that are left are looked at one by one,
 _MANY = 8  # or, where they are more than this, once more together
 
@@ -44,16 +44,15 @@ def neighbours(s: State, y: Floats) -> int:
     coarse, slack, edge = s.coarse, s.slack[0], s.edge[0]
     surely, maybe = np.float32(1.0) - slack, np.float32(1.0) + slack
     gaps = np.empty(BLOCK, np.float32)
-    some, more = min(_FIRST, active.size), min(_FILTERED, active.size)
+    more = min(_FILTERED, active.size)
     found = 0
     for block in range(0, stop, BLOCK):
         for b in range(BLOCK):
             gaps[b] = np.float32(0.0)
-        widen(coarse, active, y, block, 0, some, is_box, gaps)
-        if _close(gaps, maybe) == 0:
-            continue
-        widen(coarse, active, y, block, some, more, is_box, gaps)
-        count = _close(gaps, maybe)
+        count, done = BLOCK, 0
+        while count > 0 and done < more:
+            widen(coarse, active, y, block, done, min(done + _STEP, more), is_box, gaps)
+            count, done = _close(gaps, maybe), done + _STEP
         if count == 0:
             continue
         whole = active.size == more

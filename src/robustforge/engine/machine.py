@@ -61,7 +61,7 @@ from robustforge.core.state import (
     state_type,
 )
 
-SLOTS: dict[str, type[Component]] = {
+SLOTS: dict[str, Any] = {
     "outer": Outer,
     "network": Network,
     "baseline": Baseline,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -93,9 +94,15 @@ def _record(name: str, part: Component | None, plan: Plan) -> Array:
     slot = machine.SLOTS[name]
     values = filled_record(slot, part, plan)
     if part is not None:
-        for verb in slot.verbs:
-            values[verb] = machine.kernel_address(slot, type(part), verb)
+        chosen: Any = type(part)
+        for verb, address in _addresses(slot, chosen):
+            values[verb] = address
     return values
+
+
+@cache
+def _addresses(slot: Any, component: Any) -> tuple[tuple[str, int], ...]:
+    return tuple((verb, machine.kernel_address(slot, component, verb)) for verb in slot.verbs)
 
 
 def _numbers(problem: Problem, heuristic: Heuristic, plan: Plan) -> dict[str, int]:
