@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -144,3 +147,18 @@ def test_identity_is_stable():
     assert rf.Heuristic.from_json(text).id == rf.heuristic("rpso").id
     shuffled = json.dumps(dict(reversed(json.loads(text).items())))
     assert rf.Heuristic.from_json(shuffled).id == rf.heuristic("rpso").id
+
+
+def test_the_hash_is_the_same_in_every_process():
+    program = "import robustforge as rf; print(hash(rf.heuristic('rpso+dd')))"
+    hashes = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    }
+    assert hashes == {str(hash(rf.heuristic("rpso+dd")))}

@@ -40,6 +40,9 @@ class Heuristic(Component):
         canonical = json.dumps(codec.encode(self), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
+    def __hash__(self) -> int:
+        return int(self.id, 16) >> 4  # stable: Python's own hash of a string differs from process to process
+
     def to_json(self) -> str:
         """Return the heuristic as JSON text."""
         return json.dumps({"format": codec.FORMAT, **codec.encode(self)}, indent=2) + "\n"
