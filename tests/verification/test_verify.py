@@ -205,6 +205,17 @@ def test_reference_optima(name, dimension):
     assert found.attacked.fun == pytest.approx(known, rel=0.015)
 
 
+@pytest.mark.parametrize("name", sorted(REFERENCES))
+@pytest.mark.parametrize("dimension", [30, 100])
+def test_no_design_is_better_than_the_known_optimum(name, dimension):
+    """Of what a preset finds, and of points around the best point known, none has a worst case below the optimum's."""
+    problem, (t, known) = rf.problem(name, dimension), REFERENCES[name][dimension]
+    rng = np.random.default_rng(dimension)
+    near = np.clip(t + rng.normal(0.0, 0.2, dimension) * problem.geometry.radii, problem.lower, problem.upper)
+    for x in (rf.minimize(problem, heuristic=f"paper/{dimension}d/{name}", rng=1).x, near):
+        assert verify(problem, x, samples=2000, rng=1).attacked.fun >= known - 0.015 * abs(known)
+
+
 @pytest.mark.parametrize(("name", "share"), [("sphere", 1 - 1e-6), ("rastrigin", 0.99), ("sawtooth", 0.97)])
 def test_attack_on_rotated_problems(name, share):
     """A rotation about the centre of the box leaves the worst case as it is.
