@@ -259,7 +259,8 @@ def test_a_vectorized_objective_of_the_wrong_shape():
 @pytest.mark.parametrize("kind", ["compiled", "python"])
 def test_ctrl_c_is_heard(kind):
     program = f"""
-import numpy as np, robustforge as rf
+import signal, numpy as np, robustforge as rf
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
 problem = rf.problem("rastrigin", 30)
 fun = problem if {kind == "compiled"} else rf.Problem(lambda x: problem(x), [(15, 25)] * 30, rf.Ball(0.5))
 rf.minimize(fun, budget=1000, heuristic="rpso", rng=1)
@@ -279,3 +280,25 @@ except KeyboardInterrupt as stop:
     assert out.startswith("stopped after")
     assert int(out.split()[-1]) > 0
     assert time.monotonic() - start < 20
+
+
+def test_a_compiled_objective_may_spoil_its_argument():
+    @njit
+    def spoils(x):
+        value = np.sum((x - 1.0) ** 2)
+        x[:] = 0.0
+        return value
+
+    assert same(solve(spoils), solve(lambda x: float(np.sum((x - 1.0) ** 2))))
+
+
+def test_a_failure_at_the_returned_design_is_no_success():
+    def unlucky(x):
+        calls.append(1)
+        return np.nan if len(calls) == 200 else float(bowl(x))
+
+    calls: list[int] = []
+    result = solve(unlucky, on_failure="unknown")
+    assert not result.success
+    assert "returned design itself" in result.message
+    assert np.isnan(result.nominal_fun)

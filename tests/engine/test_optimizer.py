@@ -151,3 +151,12 @@ def test_a_problem_is_given_once():
 def test_a_budget_beyond_memory():
     with pytest.raises(ProblemError, match="memory"):
         rf.Optimizer([(0, 1)] * 30, rf.Ball(0.1), 10**30, "rpso")
+
+
+@pytest.mark.parametrize("bad", ["a", None, 1j, [None]])
+def test_values_that_are_no_numbers(bad):
+    search = rf.Optimizer(*ARGUMENTS)
+    batch = search.ask()
+    with pytest.raises(TellError, match="real numbers"):
+        search.tell(batch.ids[0], bad)
+    assert len(search.ask()) == 20

@@ -152,7 +152,8 @@ def checked(problem, x, **options):
     found = verify(problem, x, options.pop("samples", SAMPLES), options.pop("rng", 1), **options)
     for case in (found.sampled, found.attacked):
         if case is not None:
-            assert problem.geometry.holds((case.x - x)[None]).all()
+            gaps = (case.x - x - problem.geometry.offset) / problem.space.scale
+            assert problem.geometry.holds(gaps[None]).all()
             assert problem(case.x) == case.fun
     if found.attacked is not None:
         assert found.attacked.fun >= max(found.sampled.fun, found.nominal_fun)

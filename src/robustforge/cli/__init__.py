@@ -46,7 +46,8 @@ class Commands(click.Group):
             click.echo("interrupted: there is nothing to show yet", err=True)
             ctx.exit(INTERRUPTED)
         except (MemoryError, OverflowError) as error:
-            _fail(ctx, f"the work must fit into memory; {error}. Lower the dimension, the budget or the samples.")
+            fact = str(error) or "it does not"
+            _fail(ctx, f"the work must fit into memory; {fact}. Lower the dimension, the budget or the samples.")
         except OSError as error:
             if error.errno == errno.EPIPE:  # click ends quietly, as `| head` expects
                 raise

@@ -14,6 +14,7 @@ from robustforge.core.state import BLOCK, Array, Floats, State
 
 _STEP = 8  # coordinates looked at before it is asked whether a block can be given up
 _FILTERED = 16  # coordinates looked at before the points that are left are looked at one by one,
+_SAME = 1e-9  # how far coordinates with tolerance 0 may be apart, as a share of the box width
 _MANY = 8  # or, where they are more than this, once more together
 
 
@@ -82,14 +83,14 @@ def worst_of(s: State, found: int) -> float:
 
 @inlined
 def _holds(point: Floats, y: Floats, active: Array, exact: Array, is_box: bool, edge: float) -> bool:
-    """Whether the set around `y` holds the point; coordinates with tolerance 0 must be equal."""
+    """Whether the set around `y` holds the point; coordinates with tolerance 0 must be the same but for rounding."""
     total = 0.0
     if is_box or exact.size > 0:
         for i in active:
             gap = point[i] - y[i]
             total = max(total, gap * gap) if is_box else total + gap * gap
         for i in exact:
-            if point[i] != y[i]:
+            if abs(point[i] - y[i]) > _SAME:
                 total = np.inf
     else:
         s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0  # independent chains, in a fixed order

@@ -127,13 +127,15 @@ def run(s: State, advance: Any, objective: Any, data: Any, evaluations: int) -> 
     until = t.spent + evaluations
     work_until = t.work + 20_000 * evaluations
     iteration_until = t.iteration + 4 * evaluations
+    x = np.empty(t.dimension)  # the objective gets a copy, which it may change
     while t.spent < until and t.work < work_until and t.iteration < iteration_until:
         size = advance(s)
         if size <= 0:
             return size
         t.evaluated = 0  # how many of the batch, should the objective raise
         for b in range(size):
-            s.batch_value[b] = objective(s.batch_x[b], data)
+            copy(s.batch_x[b], x)
+            s.batch_value[b] = objective(x, data)
             t.evaluated = b + 1
     return UNFINISHED
 

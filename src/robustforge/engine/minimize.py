@@ -88,7 +88,10 @@ def minimize(
         search.raise_failure()
         return search.result()
     except (Exception, KeyboardInterrupt) as error:
-        raise _with_result(error, objective, search) from None
+        final = _with_result(error, objective, search)
+        if final is error:
+            raise
+        raise final from None
 
 
 class Objective:

@@ -116,7 +116,9 @@ class Optimizer:
         """
         self.raise_failure()
         numbers = np.atleast_1d(np.asarray(ids))
-        given = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        given = np.atleast_1d(np.asarray(values))
+        if given.dtype.kind not in "fiub":
+            raise TellError("values must be real numbers", f"got {values!r}", "Tell NaN for an evaluation that failed")
         if numbers.shape != given.shape or numbers.ndim != 1:
             raise TellError("there must be one value per id", f"got {numbers.size} ids and {given.size} values")
         places: list[int] = []

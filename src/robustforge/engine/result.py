@@ -107,7 +107,7 @@ def _near(search: Optimizer, history: History, spent: int) -> npt.NDArray[np.int
     near = search.arrays["near"][: machine.find_near(search.state, centre)]
     if len(history) == spent:
         return near
-    late = history.x[spent:] - (centre * space.scale + space.centre) + geometry.offset
+    late = (history.x[spent:] - space.centre) / space.scale - centre
     places = spent + np.flatnonzero(geometry.holds(late) & ~np.isnan(history.fun[spent:]))
     return np.concatenate([near, places])
 
@@ -119,9 +119,12 @@ def _ending(search: Optimizer, history: History, failures: int) -> tuple[bool, s
     words = search.stopped or ENDINGS[ending]
     if failures and t["first_failure"] >= 0:
         where = np.array2string(history.x[int(t["first_failure"])], precision=6, threshold=12)
-        words += f"; {failures} evaluations failed, the first at x = {where}"
+        count = "1 evaluation" if failures == 1 else f"{failures} evaluations"
+        words += f"; {count} failed, the first at x = {where}"
     if t["found"] == 0:
         return False, f"{words}; no inner search was completed, so no design has a robust value"
+    if t["closing"] == 1 and t["batch"] == 0 and np.isnan(history.fun[search.nfev - 1]):
+        return False, f"{words}; f at the returned design itself is unknown, as its evaluation failed"
     if search.arrays["incumbent"][0] == np.inf:
         return False, f"{words}; no design was found whose neighbourhood is feasible"
     return bool(search.over and not search.stopped and ending not in (RUNNING, FAILED)), words

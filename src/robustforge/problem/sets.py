@@ -36,20 +36,18 @@ class Geometry:
         """The variables that are uncertain."""
         return np.flatnonzero(self.radii > 0)
 
-    def holds(self, differences: Floats, edge: float = 1e-9) -> npt.NDArray[np.bool_]:
-        """Say of each row x + d - x whether it is in the set; a rounding error counts as inside.
+    def holds(self, gaps: Floats, edge: float = 1e-9) -> npt.NDArray[np.bool_]:
+        """Say of each scaled difference from the centre of the set whether it is in the set; rounding counts as inside.
 
         Args:
-            differences: Points minus the design (k, n).
-            edge: How far above 1 the squared norm may be.
+            gaps: Points less the centre of the set, scaled as in the engine (k, n).
+            edge: How far above 1 the squared norm may be, and how far from 0 an exact variable.
         """
-        scale = np.where(self.radii > 0, self.radii, 1.0)
-        gaps = np.abs(differences - self.offset) / scale
-        exact = ~(self.radii > 0)
-        off = (gaps[:, exact] > 1e-12).any(axis=1)
-        inside = gaps[:, ~exact]
-        norms = np.max(inside, axis=1) ** 2 if self.is_box else np.sum(inside**2, axis=1)
-        return np.asarray((norms <= 1.0 + edge) & ~off)
+        uncertain = self.radii > 0
+        squares = gaps[:, uncertain] ** 2
+        norms = squares.max(axis=1) if self.is_box else squares.sum(axis=1)
+        same = (np.abs(gaps[:, ~uncertain]) <= edge).all(axis=1)
+        return np.asarray((norms <= 1.0 + edge) & same)
 
 
 class UncertaintySet:
