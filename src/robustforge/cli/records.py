@@ -41,6 +41,8 @@ def build_problem(spec: Record) -> Problem:
             f"got {seed!r} for the original problem",
             "Add --variant shifted, or leave it out",
         )
+    if variant != "original" and seed is None:
+        raise ProblemError(f"the {variant} variant must be drawn from a seed", "got none", "Add --variant-seed 1")
     return rf.problem(spec["name"], spec["dimension"], variant, seed, outside=spec["outside"])
 
 
