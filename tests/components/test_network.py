@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
 import numpy as np
 import pytest
 
@@ -23,6 +26,8 @@ from robustforge.components import (
     Swarm,
     VonNeumann,
 )
+from robustforge.core.component import Range
+from robustforge.errors import HeuristicError
 
 
 def guides(network: type[Network], best: list[float], order: list[int] | None = None, rounds: int = 1) -> list[int]:
@@ -104,3 +109,16 @@ def test_every_particle_follows_someone_and_nobody_without_a_best_is_preferred(n
     assert all(0 <= guide < size for guide in chosen)
     if network not in (Focal, Hierarchical):
         assert all(best[guide] <= best[j] for j, guide in enumerate(chosen))
+
+
+def test_a_component_from_outside_with_a_field_of_its_own_is_refused(monkeypatch):
+    monkeypatch.setattr(Network, "_alternatives", [*Network.alternatives()])
+
+    @dataclass(frozen=True)
+    class Strange(Global):
+        title: ClassVar[str] = "Strange"
+        reach: Annotated[float, Range(0.0, 1.0)]
+
+    swarm = rf.heuristic("rpso").outer.replace(network=Strange(0.5))
+    with pytest.raises(HeuristicError, match="reach"):
+        rf.Optimizer([(0, 1)], rf.Ball(0.1), 100, rf.heuristic("rpso").replace(outer=swarm), 1)

@@ -169,6 +169,12 @@ def filled_record(slot: Any, chosen: Component | None, plan: Plan) -> np.ndarray
         if field.kind is str:
             numbers[field.name] = field.choices.index(getattr(chosen, field.name))
     for name, number in numbers.items():
+        if name not in (values.dtype.names or ()):
+            raise HeuristicError(
+                "a component added from outside the package must use fields that its slot has",
+                f"{chosen.title} has {name!r}, {slot.__name__} has {', '.join(values.dtype.names or ())}",
+                "Rename the field, or add the class to the slot's own file",
+            )
         values[name] = number
     return values
 
