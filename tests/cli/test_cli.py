@@ -233,7 +233,7 @@ def test_verify_any_design():
         (["solve", "sphere", "--budget", "1"], "`budget` must be an integer of at least 3"),
         (["solve", "sphere", "--budget", str(10**15)], "must fit into memory"),
         (["solve", "sphere", "--dimension", str(10**30)], "must fit into memory"),
-        (["solve", "sphere", "--seed", "-1"], "must be a non-negative int"),
+        (["solve", "sphere", "--seed", "-1"], "is not in the range x>=0"),
         (["solve", "sphere", "--heuristic", "rpso+d"], "did you mean 'rpso+dd'"),
         (["solve", "sphere", "--heuristic", "nowhere.json"], "a heuristic must be a readable file"),
         (["solve", "sphere", "--variant", "shifted"], "must be drawn from a seed"),

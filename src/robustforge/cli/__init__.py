@@ -26,6 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 FAILED, WRONG_CALL, INTERRUPTED = 1, 2, 130
 """Exit codes beside 0: the work failed, the call was wrong, Ctrl-C (128 + SIGINT, as shells have it)."""
 
+SEED, SAMPLES = click.IntRange(min=0), click.IntRange(1, 10**9)
 VARIANTS = ("original", "shifted", "rotated", "shifted-rotated")
 OUTSIDE = ("evaluate", "clip", "shrink")
 ON_FAILURE = ("raise", "infeasible", "unknown")
@@ -89,13 +90,13 @@ def _choice(flag: str, meaning: str, names: tuple[str, ...]) -> Callable[[F], F]
 _problem = _options(
     click.option("--dimension", type=int, default=30, metavar="N", help="Number of variables."),
     _choice("--variant", "The problem moved or turned", VARIANTS),
-    click.option("--variant-seed", type=int, metavar="N", help="Decides the variant; original has none."),
+    click.option("--variant-seed", type=SEED, metavar="N", help="Decides the variant, which needs one."),
     _choice("--outside", "What to do with points off the box", OUTSIDE),
 )
 _search = _options(
     click.option("--heuristic", metavar="NAME", show_default="by dimension", help="A name, or a .json file."),
     click.option("--budget", type=int, default=2000, metavar="N", help="Evaluations in all."),
-    click.option("--seed", type=int, metavar="N", show_default="drawn, and shown", help="Same seed, same answer."),
+    click.option("--seed", type=SEED, metavar="N", show_default="drawn, and shown", help="Same seed, same answer."),
     _choice("--on-failure", "What a failed evaluation does", ON_FAILURE),
 )
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -212,8 +213,8 @@ def _solved_in_sight(made: Problem, **arguments: Any) -> tuple[Any, bool]:
 @click.argument("target", metavar="RESULT|PROBLEM")
 @click.option("--x", "design", metavar="X", help="A design: 1,2.5,... or one number for all variables.")
 @_problem
-@click.option("--samples", type=int, default=1_000_000, metavar="N", help="Random points around the design.")
-@click.option("--seed", type=int, default=1, metavar="N", help="Decides the random points.")
+@click.option("--samples", type=SAMPLES, default=1_000_000, metavar="N", help="Random points around the design.")
+@click.option("--seed", type=SEED, default=1, metavar="N", help="Decides the random points.")
 @_json
 @click.pass_context
 def verify(
