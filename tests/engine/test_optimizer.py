@@ -160,3 +160,25 @@ def test_values_that_are_no_numbers(bad):
     with pytest.raises(TellError, match="real numbers"):
         search.tell(batch.ids[0], bad)
     assert len(search.ask()) == 20
+
+
+@pytest.mark.parametrize(
+    "uncertainty", [rf.Ball(0.5), rf.Box(lower=0.2, upper=0.6), rf.Ball([0.5, 0.0, 0.5, 0.5])], ids=repr
+)
+def test_what_is_told_in_part_counts_where_it_is_near_and_only_there(uncertainty):
+    search = rf.Optimizer([(-3, 5)] * 4, uncertainty, 400, "rpso", 3)
+    geometry = search.problem.geometry
+    while batch := search.ask():
+        values = np.array([bowl(x) for x in batch.x])
+        if np.isfinite(search.result().estimate) and len(batch) > 1:
+            search.tell(batch.ids[:-1], values[:-1] + 1000.0)  # far above all else, near or not
+            part = search.result()
+            gaps = part.history.x - part.x - geometry.offset
+            exact = (np.abs(gaps[:, geometry.radii == 0]) < 1e-8).all(axis=1)
+            scaled = np.abs(gaps[:, geometry.radii > 0]) / geometry.radii[geometry.radii > 0]
+            inside = scaled.max(axis=1) if geometry.is_box else np.linalg.norm(scaled, axis=1)
+            known = part.history.fun[exact & (inside <= 1 + 1e-9)]
+            assert part.fun == known.max()
+            break
+        search.tell(batch.ids, values)
+    assert part.nfev == search.nfev + len(batch) - 1

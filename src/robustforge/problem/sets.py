@@ -6,6 +6,7 @@ in it. A tolerance of 0 on some variables is legal: the set lives in the others.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,12 +51,12 @@ class Geometry:
         return np.asarray((norms <= 1.0 + edge) & same)
 
 
-class UncertaintySet:
+class UncertaintySet(ABC):
     """The set of differences between a design and what is built."""
 
+    @abstractmethod
     def geometry(self, dimension: int) -> Geometry:
         """Return the set for this many variables, or raise if it does not fit them."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, init=False, eq=False)
