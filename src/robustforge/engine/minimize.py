@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -157,22 +160,44 @@ def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback |
     assert search.problem.compiled is not None
     fun, data = search.problem.compiled
     points, values, tally = search.arrays["batch_x"], search.arrays["batch_value"], search.arrays["tally"]
-    while True:
-        why, error = machine.UNFINISHED, None
-        try:
-            why = machine.run(search.state, machine.advance, fun, data, EVALUATIONS_PER_SLICE)
-        except Exception as raised:
-            error = raised
-        size, reached = int(tally["batch"][0]), int(tally["evaluated"][0])
-        search.note_told(np.arange(size) < reached)
-        if error is not None:  # in the objective: a failure like any other, unless it is to be raised
-            if objective.strict:
-                raise error
-            rest: list[float] = []
-            objective.values(points[reached:size], rest)
-            values[reached:size] = rest
-        if why == machine.OVER or (why == machine.PAUSED and callback and _called_back(search, callback)):
-            return
+    with _interrupts_deferred() as interrupted:
+        while True:
+            why, error = machine.UNFINISHED, None
+            try:
+                why = machine.run(search.state, machine.advance, fun, data, EVALUATIONS_PER_SLICE)
+            except Exception as raised:
+                error = raised
+            size, reached = int(tally["batch"][0]), int(tally["evaluated"][0])
+            search.note_told(np.arange(size) < reached)
+            if interrupted:
+                raise KeyboardInterrupt
+            if error is not None:  # in the objective: a failure like any other, unless it is to be raised
+                if objective.strict:
+                    raise error
+                rest: list[float] = []
+                objective.values(points[reached:size], rest)
+                values[reached:size] = rest
+            if why == machine.OVER or (why == machine.PAUSED and callback and _called_back(search, callback)):
+                return
+
+
+@contextmanager
+def _interrupts_deferred() -> Iterator[list[int]]:
+    """Let Ctrl-C be heard between two slices only: inside, it would break into Numba's handling of arguments.
+
+    Yields a list that is empty until there was one. Where somebody else handles Ctrl-C, or this is not the main thread,
+    nothing is changed.
+    """
+    heard: list[int] = []
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield heard
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        yield heard
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _loop_python(search: Optimizer, objective: Objective, callback: Callback | None) -> None:
