@@ -12,19 +12,17 @@ from __future__ import annotations
 import argparse
 import csv
 import math
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+import pathlib
 
 import numpy as np
 
 import robustforge as rf
-from robustforge.core.component import Component, Field, fields
+from robustforge.core.component import Field
 from robustforge.heuristic.presets import FOLDER
+from robustforge.heuristic.tree import Path, nodes, replaced
 from robustforge.verification import verify
 
-DATA = Path(__file__).parent / "data"
+DATA = pathlib.Path(__file__).parent / "data"
 FIXED = {"group", "extent"}
 TUNING_SEED, CHECK_SEED = 1, 2
 
@@ -36,21 +34,9 @@ def paper_means(dimension: int, case: str) -> dict[str, float]:
     return {row["problem"]: float(row["gggp_2000"]) for row in rows}
 
 
-def numbers(part: Component, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field, float]]:
-    """Yield every number of a heuristic that may be tuned: its place, its field, its value."""
-    for field in fields(type(part)):
-        value = getattr(part, field.name)
-        if isinstance(value, Component):
-            yield from numbers(value, (*path, field.name))
-        elif field.range is not None and field.name not in FIXED:
-            yield (*path, field.name), field, value
-
-
-def changed(part: Any, path: tuple[str, ...], value: Any) -> Any:
-    """Return a heuristic with one number changed."""
-    if len(path) > 1:
-        value = changed(getattr(part, path[0]), path[1:], value)
-    return replace(part, **{path[0]: value})
+def numbers(tree: rf.Heuristic) -> list[tuple[Path, Field, float]]:
+    """Return every number of a heuristic that may be tuned: its place, its field, its value."""
+    return [node for node in nodes(tree) if node[1].range is not None and node[1].name not in FIXED]
 
 
 def drawn(base: rf.Heuristic, rng: np.random.Generator, spread: float | None) -> rf.Heuristic:
@@ -69,7 +55,7 @@ def drawn(base: rf.Heuristic, rng: np.random.Generator, spread: float | None) ->
                     value = min(max(value + spread * (high - low) * rng.standard_normal(), low), high)
                 value = math.exp(value) if field.range.log else value
                 value = min(max(value, field.range.low), field.range.high)
-                candidate = changed(candidate, path, round(value) if field.kind is int else float(f"{value:.4g}"))
+                candidate = replaced(candidate, path, round(value) if field.kind is int else float(f"{value:.4g}"))
             return candidate
         except rf.RobustforgeError:  # numbers that do not go together
             continue

@@ -7,7 +7,6 @@ import pytest
 from numba import njit
 
 import robustforge as rf
-from robustforge.heuristic.grammar import random_component
 
 
 @njit
@@ -24,7 +23,7 @@ def compiled_bowl():
 
 
 def random_heuristic(seed: int, extensions: bool = True) -> rf.Heuristic:
-    return random_component(rf.Heuristic, np.random.default_rng(seed), extensions=extensions)
+    return rf.grammar("extended" if extensions else "paper").random(np.random.default_rng(seed))
 
 
 def same(a, b) -> bool:

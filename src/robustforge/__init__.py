@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from robustforge.engine import Optimizer as Optimizer
     from robustforge.engine import minimize as minimize
     from robustforge.errors import RobustforgeError as RobustforgeError
+    from robustforge.heuristic import Grammar as Grammar
     from robustforge.heuristic import Heuristic as Heuristic
+    from robustforge.heuristic import grammar as grammar
     from robustforge.heuristic import heuristic as heuristic
     from robustforge.heuristic import heuristics as heuristics
     from robustforge.problem import Ball as Ball
@@ -30,12 +32,14 @@ _HOMES = {
     "Ball": "problem",
     "Batch": "engine",
     "Box": "problem",
+    "Grammar": "heuristic",
     "Heuristic": "heuristic",
     "History": "engine",
     "Optimizer": "engine",
     "Problem": "problem",
     "RobustforgeError": "errors",
     "Verification": "verification",
+    "grammar": "heuristic",
     "heuristic": "heuristic",
     "heuristics": "heuristic",
     "minimize": "engine",

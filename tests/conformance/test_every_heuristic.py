@@ -27,7 +27,6 @@ from robustforge.components import (
 )
 from robustforge.components.baseline import Baseline, Inertia
 from robustforge.core.component import Component
-from robustforge.heuristic.grammar import random_component
 
 SLOTS = (Outer, Network, Baseline, Mutation, Movement, Relocation, Clamp, InnerForm)
 COMPONENTS = [component for slot in SLOTS for component in slot.alternatives()]
@@ -36,7 +35,7 @@ BOUNDS = {1: [(-3.0, 5.0)], 2: [(-3.0, 5.0)] * 2, 30: [(-3.0, 5.0)] * 30}
 
 def heuristic_with(component: type[Component], group: int = 5, stopping: bool = True) -> rf.Heuristic:
     """Return a heuristic that uses the component, its numbers drawn at random."""
-    made = random_component(component, np.random.default_rng(7), extensions=True)
+    made = rf.grammar("extended").derive(component, np.random.default_rng(7))
     inner = Inner(0.05, made if isinstance(made, InnerForm) else RandomSampling(), True, True, stopping)
     if isinstance(made, Outer) and not isinstance(made, Swarm):
         return rf.Heuristic(made, inner)
@@ -145,7 +144,7 @@ def test_nobody_can_spend_an_evaluation_and_it_does_not_hang():
     """A box smaller than the ball: everything is near everything, so the history always says enough."""
     heuristic = heuristic_with(DescentMovement)
     lazy = Inner(0.05, RandomSampling(), n_dorm=True, n_pbest=True, stopping=True)
-    relocation = random_component(Relocation, np.random.default_rng(1))
+    relocation = rf.grammar("paper").derive(Relocation, np.random.default_rng(1))
     outer = heuristic.outer.replace(capability=Capability(Inertia(2.0, 2.0, 1.0), RelocatingMovement(relocation)))
     result = rf.minimize(bowl, [(0.9, 1.1)], rf.Ball(5.0), 500, rf.Heuristic(outer, lazy), rng=1)
     assert result.nfev == 500

@@ -14,6 +14,8 @@ import robustforge as rf
 from robustforge.core.component import Component, Field, fields
 from robustforge.errors import UnknownNameError
 from robustforge.heuristic import Heuristic
+from robustforge.heuristic.grammar import places as all_places
+from robustforge.heuristic.restriction import label
 from robustforge.problem.functions import FUNCTIONS
 
 Record = dict[str, Any]
@@ -52,9 +54,8 @@ def component_rows(slot: str | None = None) -> list[Record]:
     Args:
         slot: One place alone, by the name that the listing gives it or by its key in JSON.
     """
-    places: dict[Any, Field] = {}
-    _collect(Heuristic, places)
-    labels = {kind: _label(field) for kind, field in places.items()}
+    places = {kind: field for kind, field in all_places().items() if field is not None}
+    labels = {kind: label(kind) for kind in places}
     if slot is not None:
         wanted = re.sub(r"[\s_-]+", " ", slot.strip().lower())
         places = {kind: field for kind, field in places.items() if wanted in (labels[kind], field.name)}
@@ -70,21 +71,6 @@ def component_rows(slot: str | None = None) -> list[Record]:
         }
         for kind, field in places.items()
     ]
-
-
-def _collect(cls: Any, places: dict[Any, Field]) -> None:
-    """Gather all fields below a class that hold components, each kind once, in the order of the grammar."""
-    for component in cls.alternatives():
-        for field in fields(component):
-            if field.is_component and field.kind not in places:
-                places[field.kind] = field
-                _collect(field.kind, places)
-
-
-def _label(field: Field) -> str:
-    """Return a place's name: its key in JSON, or the words of its class where these end in the key (inner form)."""
-    words = re.sub(r"(?<!^)(?=[A-Z])", " ", field.kind.__name__).lower()
-    return words if words.endswith(field.name) else field.name
 
 
 def _component_row(component: Any, labels: dict[Any, str]) -> Record:

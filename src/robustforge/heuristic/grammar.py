@@ -1,42 +1,334 @@
-"""The grammar: what heuristics there are, derived from the component classes, and random derivations from it."""
+"""The grammar: which heuristics there are, as production rules derived from the component classes (Section 4.2).
+
+A grammar says which alternatives each slot allows and which values each field may take. "paper" has what the paper
+has, whatever is added later; "extended" has everything. Both can be restricted (`restriction.py`).
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from typing import TypeVar, cast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from robustforge.core.component import Component, Field, Range, fields
 from robustforge.errors import HeuristicError
+from robustforge.heuristic.heuristic import Heuristic
+from robustforge.heuristic.tree import Path
 
 C = TypeVar("C", bound=Component)
+Kind = Any  # a component class; mypy takes a class with abstract parts for none
 
 _TRIES = 1000
+_KINDS: dict[type, str] = {int: "integer", float: "number", bool: "yes/no", str: "word"}
 
 
-def random_component(cls: type[C], rng: np.random.Generator, *, extensions: bool = False) -> C:
-    """Derive a component at random: an alternative of the slot, then its fields, each uniform in its range.
+@dataclass(frozen=True)
+class Production:
+    """One way to derive a symbol: a terminal, then further symbols.
+
+    Attributes:
+        title: The alternative's name; empty where there is only one way.
+        symbols: What has to be derived next, in order.
+    """
+
+    title: str
+    symbols: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join([*([self.title] if self.title else []), *(f"<{name}>" for name in self.symbols)])
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A production rule: a symbol, and the ways to derive it; a number or a word has its values instead.
+
+    Attributes:
+        symbol: Its name, without the angle brackets.
+        productions: The ways to derive a component.
+        kind: What a value is: integer, number, yes/no or word; empty for components.
+        range: The numbers allowed.
+        choices: The words allowed.
+        meaning: One line for people.
+    """
+
+    symbol: str
+    productions: tuple[Production, ...] = ()
+    kind: str = ""
+    range: Range | None = None
+    choices: tuple[Any, ...] = ()
+    meaning: str = ""
+
+    def __str__(self) -> str:
+        return " | ".join(map(str, self.productions)) if self.productions else _values(self)
+
+
+class Grammar:
+    """A set of heuristics: the alternatives that each slot allows, and the values that each field may take.
 
     Args:
-        cls: A component class or a slot; `Heuristic` for a whole heuristic.
-        rng: What decides it.
-        extensions: Whether what goes beyond the paper's grammar is allowed.
+        name: The preset it comes from.
+        alternatives: For each slot, the components allowed.
+        values: The fields that are narrower than their class says, by class and name.
+        restrictions: What was asked for beyond the preset, as plain data.
+
+    Example:
+        >>> import numpy as np
+        >>> import robustforge as rf
+        >>> grammar = rf.grammar("paper", only={"network": ["Ring"]}, without=["leh"])
+        >>> grammar.random(np.random.default_rng(1)).outer.network.title
+        'Ring'
+        >>> len(rf.grammar("paper").cut_points)
+        13
     """
-    allowed = [part for part in cls.alternatives() if extensions or not cls.is_slot or not part.extension]
-    chosen = allowed[int(rng.integers(len(allowed)))]
-    for _ in range(_TRIES):
-        values = {field.name: _random_value(field, rng, extensions) for field in fields(chosen)}
-        try:
-            return cast(C, chosen(**values))
-        except HeuristicError:  # fields that do not go together: draw them again
-            continue
-    raise HeuristicError(f"{chosen.title} must have fields that go together", f"none found in {_TRIES} draws")
+
+    def __init__(
+        self,
+        name: str,
+        alternatives: Mapping[Kind, tuple[Kind, ...]],
+        values: Mapping[tuple[Kind, str], Field],
+        restrictions: Mapping[str, Any],
+    ) -> None:
+        self.name, self.restrictions = name, restrictions
+        self._alternatives, self._values = _derivable(alternatives), dict(values)
+
+    def alternatives(self, kind: Kind) -> tuple[Kind, ...]:
+        """Return the components that may stand where one of this kind is wanted."""
+        return self._alternatives.get(kind, ()) if kind.is_slot else (kind,)
+
+    def fields(self, component: Kind) -> tuple[Field, ...]:
+        """Return the fields of a component, with the values that are allowed here."""
+        return tuple(self._values.get((component, field.name), field) for field in fields(component))
+
+    def random(self, rng: np.random.Generator) -> Heuristic:
+        """Return a random heuristic: at each slot one of its alternatives, each value uniform in its range."""
+        return self.derive(Heuristic, rng)
+
+    def derive(self, kind: type[C], rng: np.random.Generator) -> C:
+        """Derive a component of a kind at random; `Heuristic` for a whole tree."""
+        allowed = self.alternatives(kind)
+        chosen = allowed[int(rng.integers(len(allowed)))]
+        for _ in range(_TRIES):
+            values = {field.name: self.derive_field(field, rng) for field in self.fields(chosen)}
+            try:
+                return cast(C, chosen(**values))
+            except HeuristicError:  # fields that do not go together: draw them again
+                continue
+        raise HeuristicError(
+            f"{chosen.title} must have fields that go together",
+            f"none found in {_TRIES} draws",
+            "Fix fewer of its values",
+        )
+
+    def derive_field(self, field: Field, rng: np.random.Generator) -> Any:
+        """Derive what stands in a field at random."""
+        return self.derive(field.kind, rng) if field.is_component else _random_value(field, rng)
+
+    def holds(self, part: Component) -> bool:
+        """Whether a heuristic, or a part of one, can be derived by this grammar."""
+        return type(part) in self.alternatives(type(part).slot() or type(part)) and all(
+            self.holds(value) if field.is_component else _allows(field, value)
+            for field, value in ((field, getattr(part, field.name)) for field in self.fields(type(part)))
+        )
+
+    @cached_property
+    def cut_points(self) -> tuple[Path, ...]:
+        """The nodes that every tree has, and below which there is something to choose.
+
+        They go down through what is always there, and end where a choice begins: what is below a choice is not in
+        every tree.
+        """
+        return tuple(self._cuts(Heuristic, ()))
+
+    def field_at(self, path: Path) -> Field:
+        """Return the field that leads to a cut point."""
+        kind: Kind = Heuristic
+        for name in path:
+            (component,) = self.alternatives(kind)
+            field = next(field for field in self.fields(component) if field.name == name)
+            kind = field.kind
+        return field
+
+    def _cuts(self, kind: Kind, above: Path) -> Iterator[Path]:
+        allowed = self.alternatives(kind)
+        if len(allowed) > 1:
+            return
+        for field in self.fields(allowed[0]):
+            if self._is_open(field):
+                yield (*above, field.name)
+            if field.is_component:
+                yield from self._cuts(field.kind, (*above, field.name))
+
+    def _is_open(self, field: Field) -> bool:
+        """Whether there is more than one way to derive what stands in a field."""
+        if not field.is_component:
+            return len(field.choices) != 1 and (field.range is None or field.range.low < field.range.high)
+        allowed = self.alternatives(field.kind)
+        return len(allowed) > 1 or any(map(self._is_open, self.fields(allowed[0])))
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The production rules, from the start symbol down, components first; what is fixed at rest is left out."""
+        components: dict[str, Rule] = {}
+        leaves: dict[str, Rule] = {}
+        self._collect(Heuristic, components, leaves)
+        return (*components.values(), *leaves.values())
+
+    def _collect(self, kind: Kind, components: dict[str, Rule], leaves: dict[str, Rule]) -> None:
+        name = symbol(kind)
+        if name in components:
+            return
+        components[name] = Rule(name)  # holds its place
+        productions = []
+        for component in self.alternatives(kind):
+            shown = [field for field in self.fields(component) if not self._is_at_rest(field)]
+            names = tuple(self._name(component, field) for field in shown)
+            productions.append(Production(component.title if kind.is_slot else "", names))
+            for field, leaf in zip(shown, names, strict=True):
+                if field.is_component:
+                    self._collect(field.kind, components, leaves)
+                else:
+                    leaves[leaf] = Rule(leaf, (), _KINDS[field.kind], field.range, field.choices, field.meaning)
+        components[name] = Rule(name, tuple(productions))
+
+    def _is_at_rest(self, field: Field) -> bool:
+        """Whether a field that came after the paper can have its neutral value only."""
+        if not field.optional or self._is_open(field):
+            return False
+        if field.is_component:
+            return self.alternatives(field.kind) == (type(field.default),)
+        return _allows(field, field.default)
+
+    def _name(self, component: Kind, field: Field) -> str:
+        """Return the symbol of a field: its own name, with its component's where others of that name differ."""
+        if field.is_component:
+            return symbol(field.kind)
+        return f"{component.title} {field.name}" if field.name in self._ambiguous else field.name
+
+    @cached_property
+    def _ambiguous(self) -> set[str]:
+        """The names that mean different things in different components."""
+        known: dict[str, set[Any]] = {}
+        for component in self.components:
+            for field in self.fields(component):
+                known.setdefault(field.name, set()).add((field.kind, field.range, field.choices))
+        return {name for name, meanings in known.items() if len(meanings) > 1}
+
+    @cached_property
+    def components(self) -> tuple[Kind, ...]:
+        """Every component class that a tree can contain, from the top down."""
+        return tuple(component for kind in kinds() if kind in self._reached for component in self.alternatives(kind))
+
+    @cached_property
+    def _reached(self) -> set[Kind]:
+        reached: set[Kind] = set()
+        waiting: list[Kind] = [Heuristic]
+        while waiting:
+            kind = waiting.pop()
+            if kind not in reached:
+                reached.add(kind)
+                inside = (field for component in self.alternatives(kind) for field in self.fields(component))
+                waiting.extend(field.kind for field in inside if field.is_component)
+        return reached
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the grammar as plain data: its name, restrictions, start symbol and rules."""
+        return {
+            "name": self.name,
+            "restrictions": dict(self.restrictions),
+            "fingerprint": self.fingerprint,
+            "start": symbol(Heuristic),
+            "rules": [asdict(rule) for rule in self.rules],
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the rules: equal for two grammars that derive the same heuristics."""
+        rules = [{**asdict(rule), "meaning": ""} for rule in self.rules]
+        return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:16]
+
+    def to_bnf(self) -> str:
+        """Return the production rules as text, numbers with their ranges."""
+        width = max(len(rule.symbol) for rule in self.rules) + 2
+        return "\n".join(f"{f'<{rule.symbol}>':{width}} ::= {rule}" for rule in self.rules)
+
+    def __repr__(self) -> str:
+        return f"<Grammar {self.name!r}, {len(self.rules)} rules, fingerprint {self.fingerprint}>"
 
 
-def _random_value(field: Field, rng: np.random.Generator, extensions: bool) -> object:
-    if field.is_component:
-        return random_component(field.kind, rng, extensions=extensions)
+def preset(name: str, extensions: bool) -> Grammar:
+    """Return the grammar of all components, or of those that are in the paper."""
+    slots = {kind: kind.alternatives() for kind in kinds() if kind.is_slot}
+    if extensions:
+        return Grammar(name, slots, {}, {})
+    kept = {kind: tuple(part for part in parts if not part.extension) for kind, parts in slots.items()}
+    parts = [part for kind in kinds() for part in kind.alternatives()]
+    later = ((part, field) for part in parts for field in fields(part) if field.optional and not field.is_component)
+    return Grammar(name, kept, {(part, field.name): narrowed(field, field.default) for part, field in later}, {})
+
+
+def narrowed(field: Field, low: Any, high: Any = None) -> Field:
+    """Return the field with only one value allowed, or only the numbers from one to another."""
+    if field.choices:
+        return replace(field, choices=(low,))
+    limits = field.range or Range(-math.inf, math.inf)
+    return replace(field, range=Range(low, low if high is None else high, limits.log))
+
+
+def kinds() -> tuple[Kind, ...]:
+    """Return every slot and part that a heuristic can contain, from the top down, restricted or not."""
+    return tuple(places())
+
+
+def places() -> dict[Kind, Field | None]:
+    """Return the same with the field that leads there first; `None` for the heuristic itself."""
+    found: dict[Kind, Field | None] = {Heuristic: None}
+
+    def collect(kind: Kind) -> None:
+        for component in kind.alternatives():
+            for field in fields(component):
+                if field.is_component and field.kind not in found:
+                    found[field.kind] = field
+                    collect(field.kind)
+
+    collect(Heuristic)
+    return found
+
+
+def symbol(kind: Kind) -> str:
+    """Return the name of a component's kind in the rules."""
+    words = re.sub(r"(?<!^)(?=[A-Z])", " ", kind.__name__)
+    return "Start" if kind is Heuristic else words
+
+
+def _derivable(alternatives: Mapping[Kind, tuple[Kind, ...]]) -> dict[Kind, tuple[Kind, ...]]:
+    """Take out every component that needs something of which nothing is left, until nothing changes."""
+    left = dict(alternatives)
+
+    def possible(component: Kind) -> bool:
+        parts: list[Kind] = [field.kind for field in fields(component) if field.is_component]
+        return all(bool(left[part]) if part.is_slot else possible(part) for part in parts)
+
+    while True:
+        after = {kind: tuple(filter(possible, parts)) for kind, parts in left.items()}
+        if after == left:
+            break
+        left = after
+    if not possible(Heuristic):
+        empty = ", ".join(symbol(kind).lower() for kind, parts in left.items() if not parts)
+        raise HeuristicError(
+            "a grammar must derive at least one heuristic", f"nothing is left for: {empty}", "Restrict it less"
+        )
+    return left
+
+
+def _random_value(field: Field, rng: np.random.Generator) -> Any:
     if field.choices:
         return field.choices[int(rng.integers(len(field.choices)))]
     limits = field.range or Range(0.0, 1.0)
@@ -46,3 +338,20 @@ def _random_value(field: Field, rng: np.random.Generator, extensions: bool) -> o
         drawn = math.exp(rng.uniform(math.log(limits.low), math.log(limits.high)))
         return min(max(drawn, limits.low), limits.high)
     return float(rng.uniform(limits.low, limits.high))
+
+
+def _allows(field: Field, value: Any) -> bool:
+    if field.choices:
+        return value in field.choices
+    limits = field.range or Range(-math.inf, math.inf)
+    return bool(limits.low <= value <= limits.high)
+
+
+def _values(rule: Rule) -> str:
+    if rule.choices:
+        words = {True: "yes", False: "no"}
+        return " | ".join(str(words.get(choice, choice)) for choice in rule.choices)
+    assert rule.range is not None
+    low, high = f"{rule.range.low:g}", f"{rule.range.high:g}"
+    scale = ", logarithmic" if rule.range.log else ""
+    return f"{rule.kind} {low}" if low == high else f"{rule.kind} {low} to {high}{scale}"

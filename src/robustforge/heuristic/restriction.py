@@ -1,0 +1,192 @@
+"""Grammars by name, and narrower ones: some alternatives only, some left out, some values fixed.
+
+Names are those that people see (`robustforge grammar` prints them), in any case, with or without blanks. A restriction
+that names nothing, or leaves nothing, is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from robustforge.core.component import Field
+from robustforge.errors import HeuristicError, UnknownNameError
+from robustforge.heuristic.grammar import Grammar, Kind, kinds, narrowed, places, preset, symbol
+
+GRAMMARS = {"paper": False, "extended": True}
+"""The named grammars, and whether they go beyond the paper."""
+
+_LISTING = "robustforge grammar"
+
+
+def grammar(
+    name: str = "paper",
+    *,
+    only: Mapping[str, str | Sequence[str]] | None = None,
+    without: Iterable[str] = (),
+    fix: Mapping[str, Any] | None = None,
+) -> Grammar:
+    """Return a grammar by name, restricted if asked for.
+
+    Args:
+        name: "paper", the paper's own, or "extended", with everything that was added to it.
+        only: For a slot, the alternatives to keep, e.g. {"network": ["Global", "Ring"]}.
+        without: Alternatives to leave out: every one whose name has this word, e.g. "leh", or "mutation=none" for that
+            of one slot.
+        fix: For a field, its value, or the limits of a number, e.g. {"group": 20, "stopping": True, "c1": (0.5, 2)};
+            with the name of its component where several have such a field, e.g. "In PSO.c1".
+
+    Raises:
+        HeuristicError: Nothing is left, or a restriction has no effect since what it is about is left out.
+
+    Example:
+        >>> import robustforge as rf
+        >>> print(rf.grammar("paper", only={"network": "ring"}).rules[3])
+        Ring
+    """
+    if name not in GRAMMARS:
+        raise UnknownNameError("grammar", str(name), GRAMMARS, "robustforge evolve --help")
+    kept = {slot: [names] if isinstance(names, str) else list(names) for slot, names in (only or {}).items()}
+    dropped = [without] if isinstance(without, str) else list(without)
+    fixed = dict(fix or {})
+    base = preset(name, GRAMMARS[name])
+    if not (kept or dropped or fixed):
+        return base
+    slots = {kind: base.alternatives(kind) for kind in kinds() if kind.is_slot}
+    asked: dict[Kind, str] = {}
+    for label, names in kept.items():
+        slot = _slot(label)
+        asked[slot] = f"only {label}"
+        slots[slot] = tuple(_alternative(slot, slots[slot], each) for each in names)
+    for words in dropped:
+        _drop(slots, words)
+    values = {(part, field.name): field for part in base.components for field in base.fields(part)}
+    places_fixed = [_fix(values, label, value) for label, value in fixed.items()]
+    restrictions = {"only": kept, "without": dropped, "fix": {key: _plain(value) for key, value in fixed.items()}}
+    made = Grammar(name, slots, values, {key: value for key, value in restrictions.items() if value})
+    _check_effect(made, asked, dict(zip(fixed, places_fixed, strict=True)))
+    made.random(np.random.default_rng(0))  # fields that do not go together are found now, not in the middle of a run
+    return made
+
+
+def label(kind: Kind) -> str:
+    """Return a place's name for people: its key in JSON, or the words of its class where these end in the key."""
+    field = places()[kind]
+    words = symbol(kind).lower()
+    return words if field is None or words.endswith(field.name) else field.name
+
+
+def _slot(name: str) -> Kind:
+    """Return the slot of a name: as people see it, or as it is in JSON."""
+    slots = [kind for kind in kinds() if kind.is_slot]
+    for kind in slots:
+        field = places()[kind]
+        if _plain_name(name) in (_plain_name(label(kind)), _plain_name(field.name if field else "")):
+            return kind
+    raise UnknownNameError("slot", name, [label(kind) for kind in slots], _LISTING)
+
+
+def _alternative(slot: Kind, allowed: tuple[Kind, ...], name: str) -> Kind:
+    found = [part for part in allowed if _plain_name(part.title) == _plain_name(name)]
+    if not found:
+        raise UnknownNameError(f"choice for {label(slot)}", name, [part.title for part in allowed], _LISTING)
+    return found[0]
+
+
+def _drop(slots: dict[Kind, tuple[Kind, ...]], words: str) -> None:
+    """Leave out every alternative whose name has all of these words; of one slot, if that is said."""
+    place, _, name = words.rpartition("=")
+    within = [_slot(place)] if place else list(slots)
+    wanted = set(_words(name))
+    gone = {part for slot in within for part in slots[slot] if wanted and wanted <= set(_words(part.title))}
+    if not gone:
+        titles = {part.title.lower() for slot in within for part in slots[slot]}
+        raise UnknownNameError("name to leave out", words, titles, _LISTING)
+    for slot in within:
+        slots[slot] = tuple(part for part in slots[slot] if part not in gone)
+
+
+def _fix(values: dict[tuple[Kind, str], Field], name: str, value: Any) -> list[tuple[Kind, str]]:
+    """Narrow the field of a name, in every component that has the same one; return where that was."""
+    owner, _, own = name.rpartition(".")
+    found = [
+        (part, key)
+        for part, key in values
+        if _plain_name(key) == _plain_name(own) and (not owner or _plain_name(part.title) == _plain_name(owner))
+        if not values[part, key].is_component
+    ]
+    if not found:
+        known = {key for part, key in values if not values[part, key].is_component}
+        raise UnknownNameError("field to fix", name, known, _LISTING)
+    if len({(values[place].kind, values[place].range) for place in found}) > 1:
+        several = ", ".join(f"{part.title}.{key}" for part, key in found)
+        raise HeuristicError("a field to fix must be one field", f"{name!r} is several", f"Say which: {several}")
+    for place in found:
+        low, high = _limits(values[place], name, value)
+        values[place] = narrowed(values[place], low, high)
+    return found
+
+
+def _limits(field: Field, name: str, value: Any) -> tuple[Any, Any]:
+    """Return the value, or the two limits, that a user gave for a field, checked against what it allows."""
+    given = _read(field, value) if isinstance(value, str) else value
+    low, high = given if isinstance(given, (tuple, list)) and len(given) == 2 else (given, None)
+    if field.choices:
+        if high is None and low in field.choices and isinstance(low, type(field.choices[0])):
+            return low, None
+        allowed = [{True: "yes", False: "no"}.get(choice, str(choice)) for choice in field.choices]
+        fix = f"Write for instance {name}={allowed[0]}"
+        raise HeuristicError(f"{name} must be {' or '.join(allowed)}", f"got {value!r}", fix)
+    assert field.range is not None
+    bounds = [number for number in (low, high) if number is not None]
+    numbers = all(isinstance(n, (int, float)) and not isinstance(n, bool) and field.kind(n) == n for n in bounds)
+    if not numbers or not field.range.low <= min(bounds) <= max(bounds) <= field.range.high or bounds != sorted(bounds):
+        noun = "an integer" if field.kind is int else "a number"
+        raise HeuristicError(
+            f"{name} must be {noun} from {field.range.low:g} to {field.range.high:g}, or a range within",
+            f"got {value!r}",
+            f"Write for instance {name}={field.range.low:g}:{field.range.high:g}",
+        )
+    return field.kind(low), None if high is None else field.kind(high)
+
+
+def _read(field: Field, text: str) -> Any:
+    """Return the value in a text: yes or no, a word, a number, or two numbers with a colon between them."""
+    if field.kind is bool:
+        return {"yes": True, "true": True, "no": False, "false": False}.get(text.lower(), text)
+    if field.choices:
+        return next((choice for choice in field.choices if choice.lower() == text.lower()), text)
+    try:
+        numbers = [float(part) for part in text.split(":")]
+    except ValueError:
+        return text
+    whole = [int(number) if number.is_integer() else number for number in numbers]
+    return whole[0] if len(whole) == 1 else tuple(whole)
+
+
+def _check_effect(made: Grammar, asked: Mapping[Kind, str], fixed: Mapping[str, list[tuple[Kind, str]]]) -> None:
+    """Refuse a restriction of something that no tree of the grammar contains."""
+    reached = set(made.components)
+    lost = [words for slot, words in asked.items() if not reached & set(made.alternatives(slot))]
+    lost += [f"fix {name}" for name, places_fixed in fixed.items() if not reached & {part for part, _ in places_fixed}]
+    if lost:
+        raise HeuristicError(
+            "restrictions must not contradict each other",
+            f"{lost[0]!r} is about something that the others leave out",
+            "Drop one of them",
+        )
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _plain_name(name: str) -> str:
+    return re.sub(r"[^a-z0-9{}]", "", name.lower().replace("+", "and"))
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[a-z0-9{}]+", name.lower())
