@@ -52,8 +52,28 @@ class UnknownNameError(RobustforgeError):
         )
 
 
+class EvolutionError(RobustforgeError):
+    """Settings that make no evolution."""
+
+
+class StoreError(RobustforgeError):
+    """A file that is no store, or a store that does not fit what is asked of it."""
+
+
+class StoreFullError(StoreError):
+    """A store that cannot be written to, for want of room or permission; what it holds is safe."""
+
+
+class ObjectiveImportError(RobustforgeError):
+    """A module and a name behind which there are no problems."""
+
+
 class TellError(RobustforgeError):
     """Values told for ids that were not asked, or were told before."""
+
+
+class ExecutionError(RobustforgeError):
+    """A task that cannot travel to another process, or a pool or cluster that cannot be had."""
 
 
 class ObjectiveError(RobustforgeError):

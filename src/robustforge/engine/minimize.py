@@ -160,11 +160,13 @@ def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback |
     assert search.problem.compiled is not None
     fun, data = search.problem.compiled
     points, values, tally = search.arrays["batch_x"], search.arrays["batch_value"], search.arrays["tally"]
+    hears = threading.current_thread() is threading.main_thread()  # only there is Ctrl-C heard
+    size_of_slice = EVALUATIONS_PER_SLICE if hears else search.budget
     with _interrupts_deferred() as interrupted:
         while True:
             why, error = machine.UNFINISHED, None
             try:
-                why = machine.run(search.state, machine.advance, fun, data, EVALUATIONS_PER_SLICE)
+                why = machine.run(search.state, machine.advance, fun, data, size_of_slice)
             except Exception as raised:
                 error = raised
             size, reached = int(tally["batch"][0]), int(tally["evaluated"][0])

@@ -68,7 +68,8 @@ def grammar(
     restrictions = {"only": kept, "without": dropped, "fix": {key: _plain(value) for key, value in fixed.items()}}
     made = Grammar(name, slots, values, {key: value for key, value in restrictions.items() if value})
     _check_effect(made, asked, dict(zip(fixed, places_fixed, strict=True)))
-    made.random(np.random.default_rng(0))  # fields that do not go together are found now, not in the middle of a run
+    for part in made.components:  # fields that do not go together are found now, not in the middle of a run
+        made.derive(part, np.random.default_rng(0))
     return made
 
 

@@ -89,6 +89,7 @@ class Problem:
         self.name = name or getattr(fun, "__name__", "objective")
         self.data: Floats = np.empty(0)
         self.takes_data = False
+        self._recipe: tuple[Any, ...] | None = None
         self.geometry: Geometry = uncertainty.geometry(self.dimension)
         self.space: Space = _space(self.lower, self.upper, self.geometry, outside)
 
@@ -111,6 +112,23 @@ class Problem:
             return self.fun, self.data
         return with_data(self.fun), self.data
 
+    def __reduce__(self) -> Any:
+        if self._recipe is not None:  # a test problem is made again, which is faster than sending its machine code
+            return problem, self._recipe
+        arguments = (self.fun, list(zip(self.lower.tolist(), self.upper.tolist(), strict=True)), self.uncertainty)
+        return _made_again, (*arguments, self.outside, self.name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of the problem but its objective as plain data."""
+        return {
+            "name": self.name,
+            "dimension": self.dimension,
+            "lower": _shortened(self.lower),
+            "upper": _shortened(self.upper),
+            "uncertainty": repr(self.uncertainty),
+            "outside": self.outside,
+        }
+
     def __repr__(self) -> str:
         return f"<Problem {self.name}: {self.dimension} variables, {self.uncertainty!r}, outside={self.outside!r}>"
 
@@ -120,7 +138,6 @@ def problem(
     dimension: int = 30,
     variant: Variant = "original",
     seed: int | None = None,
-    *,
     outside: Outside = "evaluate",
 ) -> Problem:
     """Return one of the ten test problems, compiled, with its box and its Gamma.
@@ -159,6 +176,7 @@ def problem(
         name=label,
     )
     made.takes_data = True
+    made._recipe = (name, dimension, variant, seed, outside)
     if variant != "original":
         if not isinstance(seed, (int, np.integer)) or seed < 0:
             raise ProblemError(
@@ -177,6 +195,15 @@ def problems() -> tuple[str, ...]:
         (10, 'rastrigin')
     """
     return tuple(FUNCTIONS)
+
+
+def _made_again(fun: Any, bounds: Any, uncertainty: UncertaintySet, outside: Outside, name: str) -> Problem:
+    return Problem(fun, bounds, uncertainty, outside=outside, name=name)
+
+
+def _shortened(bounds: Floats) -> float | list[float]:
+    """Return bounds as plain data: one number if all are equal."""
+    return float(bounds[0]) if (bounds == bounds[0]).all() else [float(bound) for bound in bounds]
 
 
 def read_bounds(bounds: Any) -> tuple[Floats, Floats]:

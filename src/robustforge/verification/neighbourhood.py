@@ -19,7 +19,7 @@ from numba import boolean, float64, int64, types, uint64
 
 from robustforge.core.compiler import compiled
 from robustforge.core.random import Stream, in_unit_ball, in_unit_box
-from robustforge.engine.optimizer import failure_error
+from robustforge.engine.optimizer import OnFailure, failure_error
 from robustforge.problem import Problem
 
 Floats = npt.NDArray[np.float64]
@@ -51,8 +51,7 @@ class Neighbourhood:
         self.size, self.is_box = int(self.active.size), geometry.is_box
         self.clip = problem.outside == "clip"
         self.block = max(BLOCK_NUMBERS // problem.dimension, 1)
-        with _PREPARING:
-            _prepare()
+        prepare()
 
     def place(self, units: Floats) -> Floats:
         """Return points of the unit set (k, m) as points that can be evaluated (k, n)."""
@@ -88,6 +87,34 @@ class Neighbourhood:
         worst = np.argsort(-values, kind="stable")[:keep]
         return values[worst], points[worst]
 
+    def worst_at(self, offsets: Floats, on_failure: OnFailure) -> float:
+        """Return the worst value at offsets of the unit set (k, n), as `draw_offsets` makes them, in this thread.
+
+        Args:
+            offsets: Where to look, in units of the set; the same for every design that is compared.
+            on_failure: What a failed evaluation means, as in `minimize`.
+
+        Raises:
+            ObjectiveError: An evaluation failed and the policy is "raise", or all of them failed.
+        """
+        p, clip = self.problem, self.clip
+        if p.compiled is not None:
+            fun, data = p.compiled
+            values = np.empty(len(offsets))
+            _evaluate(offsets, self.centre, self.radii, clip, p.lower, p.upper, fun, data, values)
+        else:
+            points = self.centre + self.radii * offsets
+            points = np.clip(points, p.lower, p.upper) if clip else points
+            values = np.array([_value(p, point, on_failure) for point in points])
+        failed = np.isnan(values) | (values == -np.inf)
+        if failed.any():
+            if on_failure == "infeasible":
+                return np.inf
+            if on_failure == "raise" or failed.all():
+                point = self.centre + self.radii * offsets[int(np.argmax(failed))]
+                raise failure_error(point, "NaN or -inf")
+        return float(values[~failed].max())
+
     def on_all_cores(self, work: Callable[[Any], T], pieces: Iterable[Any]) -> Iterator[T]:
         """Do the work for every piece, and return the results in the order of the pieces.
 
@@ -107,7 +134,8 @@ class Neighbourhood:
         values = np.empty(len(points))
         if self.problem.compiled is not None:
             fun, data = self.problem.compiled
-            _evaluate(np.ascontiguousarray(points), fun, data, values)
+            nothing, unit = np.zeros(points.shape[1]), np.ones(points.shape[1])
+            _evaluate(np.ascontiguousarray(points), nothing, unit, False, nothing, nothing, fun, data, values)
         else:
             for k, point in enumerate(points):
                 values[k] = _number(self.problem(point), point)
@@ -115,6 +143,29 @@ class Neighbourhood:
         if failed.size:
             raise failure_error(points[failed[0]].copy(), "NaN or -inf")
         return values
+
+
+def draw_offsets(problem: Problem, count: int, stream: Stream) -> Floats:
+    """Return offsets drawn uniformly from the unit set of a problem (count, n), for `Neighbourhood.worst_at`."""
+    prepare()
+    offsets, nothing, unit = (
+        np.empty((count, problem.dimension)),
+        np.zeros(problem.dimension),
+        np.ones(problem.dimension),
+    )
+    geometry = problem.geometry
+    _draw(stream, geometry.is_box, geometry.active, nothing, unit, False, nothing, nothing, offsets)
+    return offsets
+
+
+def _value(problem: Problem, point: Floats, on_failure: OnFailure) -> float:
+    """Return the value of a Python objective; NaN for what is none, unless that is to be raised."""
+    try:
+        return _number(problem(point), point)
+    except Exception:
+        if on_failure == "raise":
+            raise
+        return np.nan
 
 
 def _number(value: Any, point: Floats) -> float:
@@ -151,24 +202,41 @@ def _draw(
 
 
 @compiled
-def _evaluate(points: Floats, objective: Any, data: Floats, values: Floats) -> None:
-    """Write the value of every row; the objective gets a copy, which it may change."""
-    x = np.empty(points.shape[1])
-    for k in range(points.shape[0]):
-        x[:] = points[k]
+def _evaluate(
+    offsets: Floats,
+    centre: Floats,
+    radii: Floats,
+    clip: bool,
+    lower: Floats,
+    upper: Floats,
+    objective: Any,
+    data: Floats,
+    values: Floats,
+) -> None:
+    """Write the value at the centre plus each row times the radii; the objective gets a copy, which it may change."""
+    x = np.empty(centre.size)
+    for k in range(offsets.shape[0]):
+        offset = offsets[k]
+        for i in range(x.size):
+            x[i] = centre[i] + radii[i] * offset[i]
+            if clip:
+                x[i] = min(max(x[i], lower[i]), upper[i])
         values[k] = objective(x, data)
+
+
+def prepare() -> None:
+    """Compile both loops, or read them from the cache, once per process; a new objective compiles nothing."""
+    with _PREPARING:  # `cache` alone lets two threads in
+        _prepare()
 
 
 @cache
 def _prepare() -> None:
-    """Compile both loops, or read them from the cache, once per process; a new objective compiles nothing.
-
-    `Neighbourhood` calls this before it starts threads, under a lock, since `cache` alone lets two of them in.
-    """
     vector, matrix = float64[::1], float64[:, ::1]
     draw: Any = _draw
     draw.compile((uint64[::1], boolean, int64[::1], vector, vector, boolean, vector, vector, matrix))
     evaluate: Any = _evaluate
-    evaluate.compile((matrix, types.FunctionType(float64(vector, vector)), vector, vector))
+    objective = types.FunctionType(float64(vector, vector))
+    evaluate.compile((matrix, vector, vector, boolean, vector, vector, objective, vector, vector))
     draw.disable_compile()
     evaluate.disable_compile()

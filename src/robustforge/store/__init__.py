@@ -1,0 +1,5 @@
+"""Every run kept: an SQLite file with one writer, and readers that never block it."""
+
+from robustforge.store.store import FINAL, Experiment, Run, Store
+
+__all__ = ["FINAL", "Experiment", "Run", "Store"]

@@ -1,0 +1,394 @@
+"""The store: an SQLite file in WAL mode that holds experiments, heuristics and every single run.
+
+There is one writer, by a lock of the operating system that dies with its process; readers open the file read-only and
+see what is committed, also while a run goes on. What `add` has returned from is there after the process is killed at
+any moment. Heuristics are stored as JSON and checked when they are read; nothing stored is ever executed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from robustforge.errors import StoreError, StoreFullError, UnknownNameError
+from robustforge.heuristic import Heuristic
+
+APPLICATION = 0x52465247  # "RFRG": says whose file this is
+VERSION = 1
+FINAL = -1
+"""The generation that the final comparison is stored under."""
+
+_SCHEMA = Path(__file__).with_name("schema.sql")
+_NEW = "Name another file, or one that does not exist yet"
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a heuristic on a problem.
+
+    Attributes:
+        generation: The generation, or `FINAL`.
+        problem: The problem's place in the experiment's list.
+        heuristic: The heuristic's id.
+        repeat: The number of the repeat.
+        seed: What decided the search, as for `minimize`.
+        value: The independent re-estimate of the worst case at the returned point; NaN after a failure.
+        estimate: What the search itself took for it.
+        nfev: Evaluations of the search.
+        work: Distances computed by its relocations.
+        relocations: How many these were.
+        seconds: How long search and re-estimate took.
+        failure: Why there is no value; empty if there is one.
+    """
+
+    generation: int
+    problem: int
+    heuristic: str
+    repeat: int
+    seed: int
+    value: float = math.nan
+    estimate: float = math.nan
+    nfev: int = 0
+    work: int = 0
+    relocations: int = 0
+    seconds: float = 0.0
+    failure: str = ""
+
+    @property
+    def key(self) -> tuple[int, int, str, int]:
+        """What tells it from all other runs of an experiment."""
+        return (self.generation, self.problem, self.heuristic, self.repeat)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is stored of an experiment beside its runs.
+
+    Attributes:
+        id: Its number in this store.
+        name: Its name, unique in the store.
+        kind: What it is, "evolution".
+        settings: All that decides its outcome.
+        grammar: The production rules.
+        champion: The id of what came out, `None` until it has ended.
+        begun: When, in UTC.
+        ended: When, in UTC; `None` until then.
+    """
+
+    id: int
+    name: str
+    kind: str
+    settings: dict[str, Any]
+    grammar: dict[str, Any]
+    champion: str | None
+    begun: str
+    ended: str | None
+
+
+class Store:
+    """A store that is open: `Store.open` to write, `Store.read` to read. Use it in a `with` statement.
+
+    Args:
+        connection: The SQLite connection.
+        path: Where it is, for messages.
+        lock: The file descriptor that holds the writer's lock, if it is one.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: str, lock: int | None = None) -> None:
+        self._connection, self.path, self._lock = connection, path, lock
+
+    @classmethod
+    def open(cls, path: str | Path | None) -> Self:
+        """Open a store to write, and make it if there is none; `None` is one in memory.
+
+        Raises:
+            StoreError: The file is no store of this version, or somebody else writes to it.
+        """
+        if path is None:
+            made = cls(_connect(":memory:"), "memory")
+            made._create()
+            return made
+        where = str(path)
+        if not Path(where).absolute().parent.is_dir():
+            raise StoreError("a store must be in a folder that exists", f"got {where}", "Create the folder first")
+        lock = _locked(where)
+        connection = _connect(where)
+        try:
+            made = cls(connection, where, lock)
+            with _told(where):
+                if made._is_new():
+                    made._create()
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = NORMAL")
+        except BaseException:
+            connection.close()
+            os.close(lock)
+            raise
+        return made
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Open a store to read; a writer is not disturbed, and what it commits later is seen by later calls.
+
+        Raises:
+            StoreError: There is no store, or it is none of this version.
+        """
+        where = str(path)
+        if not Path(where).is_file():
+            raise StoreError("a store must be a file that exists", f"there is no {where}", "`evolve --store` makes one")
+        uri = Path(where).absolute().as_uri()
+        for mode in ("mode=ro", "immutable=1"):  # the latter on a disk where nothing can be written
+            try:
+                made = cls(_connect(f"{uri}?{mode}", uri=True), where)
+                with _told(where):
+                    new = made._is_new()
+                break
+            except StoreFullError:
+                if mode != "mode=ro":
+                    raise
+        if new:
+            raise StoreError("a store must hold something", f"{where} is empty", _NEW)
+        return made
+
+    def close(self) -> None:
+        """Bring everything into the one file, close it and free the lock."""
+        try:
+            if self._lock is not None:
+                self._connection.execute("PRAGMA busy_timeout = 0")
+                self._connection.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.Error:  # somebody reads, or the disk is full: then the files beside it stay, and are in order
+            pass
+        finally:
+            self._connection.close()
+            if self._lock is not None:
+                os.close(self._lock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def begin(self, name: str, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]) -> Experiment:
+        """Return the experiment of a name: a new one, or the one that is there if its settings are the same.
+
+        Raises:
+            StoreError: There is one of this name with other settings; the message says which.
+        """
+        known = {experiment.name: experiment for experiment in self.experiments()}
+        if name in known:
+            _check_same(known[name], kind, json.loads(json.dumps(settings)))
+            return known[name]
+        row = (name, kind, json.dumps(settings), json.dumps(grammar), _now())
+        with self._transaction():
+            self._connection.execute(
+                "INSERT INTO experiment (name, kind, settings, grammar, begun) VALUES (?, ?, ?, ?, ?)", row
+            )
+        return self.experiment(name)
+
+    def add(self, experiment: Experiment, runs: Iterable[Run]) -> None:
+        """Store runs; when this returns, they are there."""
+        rows = [(experiment.id, *_as_row(run)) for run in runs]
+        with self._transaction():
+            self._connection.executemany(f"INSERT INTO run VALUES ({', '.join('?' * len(rows[0]))})", rows)
+
+    def add_heuristics(self, heuristics: Iterable[Heuristic]) -> None:
+        """Store heuristics, those that are not there yet; their runs come after them."""
+        rows = [(heuristic.id, heuristic.to_json()) for heuristic in heuristics]
+        with self._transaction():
+            self._connection.executemany("INSERT OR IGNORE INTO heuristic VALUES (?, ?)", rows)
+
+    def add_generation(self, experiment: Experiment, generation: int, best_first: Sequence[str]) -> None:
+        """Store who was in a generation that is complete; again if it is the same.
+
+        Raises:
+            StoreError: The store holds another outcome, so that it was written by another version of the engine.
+        """
+        known = self.members(experiment).get(generation)
+        if known == list(best_first):
+            return
+        if known is not None:
+            raise StoreError(
+                "a run must go on as it began",
+                f"generation {generation} of {experiment.name!r} comes out differently than it was stored",
+                "Was the objective changed, or the package? Begin anew under another name",
+            )
+        rows = [(experiment.id, generation, place, heuristic) for place, heuristic in enumerate(best_first)]
+        with self._transaction():
+            self._connection.executemany("INSERT INTO member VALUES (?, ?, ?, ?)", rows)
+
+    def end(self, experiment: Experiment, champion: str) -> None:
+        """Mark an experiment as ended, and say what came out."""
+        with self._transaction():
+            self._connection.execute(
+                "UPDATE experiment SET champion = ?, ended = ? WHERE id = ?", (champion, _now(), experiment.id)
+            )
+
+    def experiments(self) -> list[Experiment]:
+        """Return all experiments, the oldest first."""
+        rows = self._rows(
+            "SELECT id, name, kind, settings, grammar, champion, begun, ended FROM experiment ORDER BY id"
+        )
+        return [Experiment(*row[:3], json.loads(row[3]), json.loads(row[4]), *row[5:]) for row in rows]
+
+    def experiment(self, name: str) -> Experiment:
+        """Return one experiment by its name."""
+        known = {experiment.name: experiment for experiment in self.experiments()}
+        if name not in known:
+            raise UnknownNameError("run in this store", name, known, f"robustforge runs {self.path}")
+        return known[name]
+
+    def runs(self, experiment: Experiment) -> list[Run]:
+        """Return all runs of an experiment, sorted by key."""
+        columns = ", ".join(field.name for field in fields(Run))
+        order = "generation, problem, heuristic, repeat"
+        rows = self._rows(f"SELECT {columns} FROM run WHERE experiment = ? ORDER BY {order}", experiment.id)
+        return [
+            Run(*(_from_column(field.name, value) for field, value in zip(fields(Run), row, strict=True)))
+            for row in rows
+        ]
+
+    def count_runs(self, experiment: Experiment) -> tuple[int, int]:
+        """Return how many runs an experiment has, and how many of them failed."""
+        rows = self._rows("SELECT count(*), count(failure) FROM run WHERE experiment = ?", experiment.id)
+        return next(iter(rows))
+
+    def members(self, experiment: Experiment) -> dict[int, list[str]]:
+        """Return the ids of who was in each complete generation, best first."""
+        found: dict[int, list[str]] = {}
+        text = "SELECT generation, heuristic FROM member WHERE experiment = ? ORDER BY generation, standing"
+        for generation, heuristic in self._rows(text, experiment.id):
+            found.setdefault(generation, []).append(heuristic)
+        return found
+
+    def heuristic(self, id: str) -> Heuristic:
+        """Return a heuristic by its id, checked against the grammar."""
+        for (text,) in self._rows("SELECT json FROM heuristic WHERE id = ?", id):
+            return Heuristic.from_json(text)
+        raise StoreError("a heuristic must be in the store", f"{self.path} has none with the id {id}")
+
+    def _rows(self, text: str, *values: Any) -> Iterator[Any]:
+        with _told(self.path):
+            return iter(self._connection.execute(text, values).fetchall())
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with _told(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _is_new(self) -> bool:
+        """Whether nothing is in the file yet; raise if it is not ours."""
+        application, version, pages = (
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version", "page_count")
+        )
+        if pages == 0:
+            return True
+        if application != APPLICATION:
+            raise StoreError("a store must be one of robustforge", f"{self.path} belongs to another program", _NEW)
+        if version != VERSION:
+            raise StoreError(
+                f"a store must have version {VERSION}",
+                f"{self.path} has version {version}",
+                "Use the robustforge that wrote it, or name another file",
+            )
+        return False
+
+    def _create(self) -> None:
+        """Make the tables and say whose they are, all at once."""
+        head = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
+        self._connection.executescript(f"BEGIN; {head} {_SCHEMA.read_text(encoding='utf-8')} COMMIT;")
+
+
+def _connect(target: str, uri: bool = False) -> sqlite3.Connection:
+    with _told(target):
+        return sqlite3.connect(target, timeout=30, isolation_level=None, uri=uri)
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """Turn SQLite's errors into sentences."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+        if code == sqlite3.SQLITE_NOTADB:
+            raise StoreError("a store must be an SQLite file", f"{path} is something else", _NEW) from error
+        if code in _FULL or code == sqlite3.SQLITE_CANTOPEN:
+            raise StoreFullError(
+                "a store must be on a disk with room to write",
+                f"writing to {path} failed: {error}",
+                "What was stored is safe; make room and give the same command again",
+            ) from error
+        raise StoreError("a store must be in order", f"{path} is not: {error}", _NEW) from error
+
+
+def _locked(path: str) -> int:
+    """Return a file descriptor that holds the writer's lock; the system frees it when the process ends, however."""
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise StoreError(
+            "a store must be a file that can be written", f"{path} is not: {error.strerror}", _NEW
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise StoreError(
+            "a store has one writer at a time",
+            f"another process is writing to {path}",
+            "Wait for it to end, or name another file; `robustforge runs` shows how far it is",
+        ) from error
+    return lock
+
+
+def _check_same(known: Experiment, kind: str, settings: Mapping[str, Any]) -> None:
+    """Refuse to go on with other settings, and say which differ."""
+    if kind != known.kind:
+        raise StoreError("a name stands for one thing", f"{known.name!r} is an {known.kind}", "Choose another name")
+    every = dict.fromkeys([*known.settings, *settings])
+    differ = [key for key in every if known.settings.get(key) != settings.get(key)]
+    if differ:
+        facts = [f"{key} is {_short(known.settings.get(key))}, not {_short(settings.get(key))}" for key in differ]
+        raise StoreError(
+            f"a run goes on with the settings that it began with; those of {known.name!r} differ",
+            "; ".join(facts),
+            "Give the same settings to go on, or another name to begin anew",
+        )
+
+
+def _as_row(run: Run) -> tuple[Any, ...]:
+    return (*astuple(run)[:-1], run.failure or None)
+
+
+def _from_column(name: str, value: Any) -> Any:
+    if value is None:
+        return "" if name == "failure" else math.nan
+    return value
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "..."
