@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from robustforge.engine import Optimizer as Optimizer
     from robustforge.engine import minimize as minimize
     from robustforge.errors import RobustforgeError as RobustforgeError
+    from robustforge.evolution import Evolution as Evolution
+    from robustforge.evolution import evolve as evolve
     from robustforge.heuristic import Grammar as Grammar
     from robustforge.heuristic import Heuristic as Heuristic
     from robustforge.heuristic import grammar as grammar
@@ -32,6 +34,7 @@ _HOMES = {
     "Ball": "problem",
     "Batch": "engine",
     "Box": "problem",
+    "Evolution": "evolution",
     "Grammar": "heuristic",
     "Heuristic": "heuristic",
     "History": "engine",
@@ -39,6 +42,7 @@ _HOMES = {
     "Problem": "problem",
     "RobustforgeError": "errors",
     "Verification": "verification",
+    "evolve": "evolution",
     "grammar": "heuristic",
     "heuristic": "heuristic",
     "heuristics": "heuristic",

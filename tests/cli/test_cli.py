@@ -77,11 +77,6 @@ def test_heuristics_lists_all_of_them():
     }
 
 
-def test_one_heuristic_is_explained_and_its_json_is_exactly_its_own():
-    assert "10 particles" in run("heuristics", "rpso+dd").stdout
-    assert run("heuristics", "rpso+dd", "--json").stdout == rf.heuristic("rpso+dd").to_json()
-
-
 def test_components_lists_every_component_class_and_every_field():
     rows = as_json("components")
     listed = {part["summary"]: part for row in rows for part in row["components"]}
@@ -124,7 +119,16 @@ def test_a_slot_may_be_spelt_in_several_ways(name):
 
 
 @pytest.mark.parametrize(
-    "command", [["problems"], ["heuristics"], ["heuristics", "rpso+dd+leh"], ["components"], SOLVE]
+    "command",
+    [
+        ["problems"],
+        ["heuristics"],
+        ["show", "rpso+dd+leh"],
+        ["components"],
+        ["grammar"],
+        ["grammar", "extended"],
+        SOLVE,
+    ],
 )
 def test_screens_fit_80_columns(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
@@ -243,7 +247,21 @@ def test_verify_any_design():
         (["solve", "sphere", "-o", "no/such/folder/result.json"], "folder that exists"),
         (["solve"], "missing argument"),
         (["slove", "sphere"], "no such command"),
-        (["heuristics", "rspo"], "did you mean 'rpso'"),
+        (["heuristics", "rpso"], "unexpected extra argument"),
+        (["show", "rspo"], "did you mean 'rpso'"),
+        (["show", "nowhere.json"], "a heuristic must be a readable file"),
+        (["show", "rpso", "--budget", "2"], "is not in the range x>=3"),
+        (["show", "rpso", "-o", "no/such/folder/mine.json"], "folder that exists"),
+        (["grammar", "papr"], "did you mean 'paper'"),
+        (["grammar", "--only", "ring"], "--only must have the form NAME=VALUE; got 'ring'"),
+        (["grammar", "--only", "network="], "--only must have the form NAME=VALUE"),
+        (["grammar", "--only", "netwrk=ring"], "did you mean 'network'"),
+        (["grammar", "--only", "network=ring,sphere"], "there is no 'sphere'"),
+        (["grammar", "--without", "everything"], "there is no 'everything'"),
+        (["grammar", "--fix", "group"], "--fix must have the form NAME=VALUE"),
+        (["grammar", "--fix", "group=1"], "an integer from 2 to 50"),
+        (["grammar", "--fix", "group=20", "--fix", "group=3"], "a field is fixed once"),
+        (["grammar", "--fix", "c1=1"], "'c1' is several"),
         (["components", "netwrk"], "did you mean 'network'"),
         (["verify", "nowhere.json"], "a result must be a readable file"),
         (["verify", "."], "a result must be a readable file"),
@@ -335,7 +353,7 @@ def test_a_full_disk_does_not_take_the_answer_along():
     assert "No space left" in ended.stderr
 
 
-@pytest.mark.parametrize("command", ["components", "components --json", "heuristics"])
+@pytest.mark.parametrize("command", ["components", "components --json", "heuristics", "show rpso", "grammar"])
 def test_a_closed_pipe_is_quiet(command):
     line = f"{sys.executable} -c 'from robustforge.cli import main; main()' {command} | head -n 1"
     ended = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
@@ -399,7 +417,7 @@ def test_the_answer_is_the_same_on_a_terminal():
 # --- help
 
 
-@pytest.mark.parametrize("command", [[], ["solve"], ["verify"], ["problems"], ["heuristics"], ["components"]])
+@pytest.mark.parametrize("command", [[], *([name] for name in cli.main.commands)])
 def test_help_has_an_example(command):
     shown = run(*command, "--help").stdout
     assert "Example" in shown

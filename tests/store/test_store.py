@@ -150,6 +150,16 @@ def test_another_version_is_refused(tmp_path, how):
     assert (tmp_path / "s.db").read_bytes() == before
 
 
+def test_a_store_to_which_nothing_is_stored_is_as_before(tmp_path):
+    Store.open(tmp_path / "s.db").close()
+    assert os.listdir(tmp_path) == []
+    filled(tmp_path / "s.db")
+    before = (tmp_path / "s.db").read_bytes()
+    with Store.open(tmp_path / "s.db") as store:
+        store.begin("one", "evolution", SETTINGS, {})
+    assert (tmp_path / "s.db").read_bytes() == before
+
+
 def test_what_cannot_be_opened_says_so(tmp_path):
     with pytest.raises(StoreError, match="there is no"):
         Store.read(tmp_path / "none.db")
@@ -168,7 +178,7 @@ def test_a_store_on_a_read_only_disk_can_be_read(tmp_path, monkeypatch):
     whole = sqlite3.connect
 
     def refused(target, *args, **options):
-        if "mode=ro" in str(target):
+        if "mode=r" in str(target):
             error = sqlite3.OperationalError("attempt to write a readonly database")
             error.sqlite_errorcode = sqlite3.SQLITE_READONLY
             raise error

@@ -1,7 +1,7 @@
-"""The command line: solve a test problem, verify a design, list what there is. Thin, on top of everything else.
+"""The command line: solve a test problem, verify a design, show what there is. Thin, on top of everything else.
 
 Only click and the standard library are imported here, so that `--help` answers before Numba is loaded; each command
-imports what it needs. `records` and `listings` hold what the commands hand out, `screens` shows it to people.
+imports what it needs. `records`, `listings` and `grammars` hold what the commands hand out, `screens` shows it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 FAILED, WRONG_CALL, INTERRUPTED = 1, 2, 130
 """Exit codes beside 0: the work failed, the call was wrong, Ctrl-C (128 + SIGINT, as shells have it)."""
 
-SEED, SAMPLES = click.IntRange(min=0), click.IntRange(1, 10**9)
+SEED, SAMPLES, BUDGET = click.IntRange(min=0), click.IntRange(1, 10**9), click.IntRange(min=3)
 VARIANTS = ("original", "shifted", "rotated", "shifted-rotated")
 OUTSIDE = ("evaluate", "clip", "shrink")
 ON_FAILURE = ("raise", "infeasible", "unknown")
@@ -99,10 +99,17 @@ _search = _options(
     click.option("--seed", type=SEED, metavar="N", show_default="drawn, and shown", help="Same seed, same answer."),
     _choice("--on-failure", "What a failed evaluation does", ON_FAILURE),
 )
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-_output = click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False, writable=True), help="Save the result as JSON."
+_grammar = _options(
+    click.option("--only", multiple=True, metavar="SLOT=A,B", help="Keep these alternatives of a slot."),
+    click.option("--without", multiple=True, metavar="NAME", help="Leave an alternative out, e.g. leh."),
+    click.option("--fix", multiple=True, metavar="FIELD=VALUE", help="Fix a value, or its limits: 20, 0.5:2, yes."),
 )
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def _output(what: str) -> Callable[[F], F]:
+    kind = click.Path(dir_okay=False, writable=True)
+    return click.option("-o", "--output", metavar="FILE", type=kind, help=f"Save the {what} as JSON.")
 
 
 @click.group(
@@ -124,7 +131,7 @@ def main() -> None:
 @click.argument("problem")
 @_problem
 @_search
-@_output
+@_output("result")
 @_json
 @click.pass_context
 def solve(
@@ -252,26 +259,36 @@ def problems(as_json: bool) -> None:
     _give(rows, as_json, lambda: screens.show_problems(rows))
 
 
-@main.command(epilog=_examples("robustforge heuristics rpso+dd", "robustforge heuristics rpso+dd --json > mine.json"))
-@click.argument("name", required=False)
+@main.command(epilog=_examples("robustforge heuristics"))
 @_json
-def heuristics(name: str | None, as_json: bool) -> None:
-    """List the ready-made heuristics, or explain one.
-
-    NAME is one of those listed, or a .json file.
-    """
-    import robustforge as rf
+def heuristics(as_json: bool) -> None:
+    """List the ready-made heuristics."""
     from robustforge.cli import listings, screens
 
-    if name is None:
-        rows = listings.heuristic_rows()
-        _give(rows, as_json, lambda: screens.show_heuristics(rows))
-        return
-    chosen = rf.heuristic(name)
-    if as_json:
-        click.echo(chosen.to_json(), nl=False)
-    else:
-        screens.show_heuristic(name, chosen)
+    rows = listings.heuristic_rows()
+    _give(rows, as_json, lambda: screens.show_heuristics(rows))
+
+
+@main.command(epilog=_examples("robustforge show rpso+dd", "robustforge show rpso+dd -o mine.json"))
+@click.argument("heuristic")
+@click.option("--budget", type=BUDGET, default=2000, metavar="N", help="Evaluations that it is shown for.")
+@_output("heuristic")
+@_json
+def show(heuristic: str, budget: int, output: str | None, as_json: bool) -> None:
+    """Show a heuristic: its tree, in words, and as pseudo-code.
+
+    HEURISTIC is the name of a ready-made one, or a .json file. The pseudo-code is the paper's Algorithm 1 as this
+    heuristic runs it, with every choice and number filled in.
+    """
+    import robustforge as rf
+    from robustforge.cli import listings, records, screens
+
+    records.check_folder(output)
+    chosen = rf.heuristic(heuristic)
+    if output:
+        chosen.save(output)
+    record = listings.heuristic_record(heuristic, chosen, budget)
+    _give(record, as_json, lambda: screens.show_heuristic(record, output))
 
 
 @main.command(epilog=_examples("robustforge components", "robustforge components network"))
@@ -286,6 +303,24 @@ def components(slot: str | None, as_json: bool) -> None:
 
     rows = listings.component_rows(slot)
     _give(rows, as_json, lambda: screens.show_components(rows))
+
+
+@main.command(
+    epilog=_examples("robustforge grammar extended", "robustforge grammar --only network=global,ring --fix group=20")
+)
+@click.argument("name", default="paper")
+@_grammar
+@_json
+def grammar(name: str, only: tuple[str, ...], without: tuple[str, ...], fix: tuple[str, ...], as_json: bool) -> None:
+    """Show the rules that heuristics are derived by.
+
+    NAME is paper, the paper's own rules, or extended, with what was added to them. Each restriction can be given
+    several times.
+    """
+    from robustforge.cli import grammars, screens
+
+    record = grammars.grammar_record(grammars.parse_grammar(name, only, without, fix))
+    _give(record, as_json, lambda: screens.show_grammar(record))
 
 
 def _radius(made: Problem) -> float:

@@ -1,4 +1,4 @@
-"""What there is, as plain data: the test problems, the ready-made heuristics, the components slot by slot.
+"""What there is, as plain data: the test problems, the heuristics, the components slot by slot.
 
 All of it is derived: from the test functions, from the preset files, and from the fields of the component classes, so
 a new one appears in the listings without an edit here.
@@ -7,6 +7,7 @@ a new one appears in the listings without an edit here.
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from typing import Any
 
@@ -15,6 +16,8 @@ from robustforge.core.component import Component, Field, fields
 from robustforge.errors import UnknownNameError
 from robustforge.heuristic import Heuristic
 from robustforge.heuristic.grammar import places as all_places
+from robustforge.heuristic.grammar import symbol
+from robustforge.heuristic.listing import listing
 from robustforge.heuristic.restriction import label
 from robustforge.problem.functions import FUNCTIONS
 
@@ -41,6 +44,42 @@ def heuristic_rows() -> list[Record]:
     """Return the ready-made heuristics: name, identity, and which component stands in each slot."""
     found = ((name, rf.heuristic(name)) for name in rf.heuristics())
     return [{"name": name, "id": chosen.id, "components": chosen.components()} for name, chosen in found]
+
+
+def heuristic_record(name: str, chosen: Heuristic, budget: int) -> Record:
+    """Return one heuristic in every form: itself, its derivation tree, in words, and as Algorithm 1 filled in.
+
+    Args:
+        name: What it was asked for by.
+        chosen: The heuristic.
+        budget: Evaluations, which decide the size of its inner searches.
+    """
+    return {
+        "name": name,
+        "id": chosen.id,
+        "budget": budget,
+        "components": chosen.components(),
+        "tree": tree_record(chosen),
+        "words": chosen.describe(budget),
+        "listing": listing(chosen, budget),
+        "heuristic": json.loads(chosen.to_json()),
+    }
+
+
+def tree_record(part: Component) -> Record:
+    """Return a derivation tree: the grammar's symbol, the alternative chosen, its values, and the nodes below.
+
+    What came after the paper and is at rest is left out.
+    """
+    slot = type(part).slot()
+    inside = ((field, getattr(part, field.name)) for field in fields(type(part)))
+    shown = [(field, value) for field, value in inside if not field.optional or value != field.default]
+    return {
+        "symbol": symbol(slot or type(part)),
+        "choice": part.title if slot else None,
+        "values": {field.name: value for field, value in shown if not field.is_component},
+        "nodes": [tree_record(value) for field, value in shown if field.is_component],
+    }
 
 
 def preset_name(chosen: Heuristic) -> str | None:

@@ -15,9 +15,11 @@ from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+from rich.tree import Tree
 
 from robustforge.cli.listings import Record
-from robustforge.heuristic import Heuristic
+
+_COLUMNS = 80
 
 _SHOWN = 6
 """Coordinates of a design that fit on a line."""
@@ -70,7 +72,7 @@ def show_result(record: Record, radius: float, path: str | None) -> None:
     text = _paragraphs(17)
     text.add_row("design", _vector(record["x"]))
     text.add_row("worst point", _vector(record["worst_x"]))
-    text.add_row("heuristic", Text.assemble(name, (f"  (robustforge heuristics {name} explains it)", "dim")))
+    text.add_row("heuristic", Text.assemble(name, (f"  (robustforge show {name} explains it)", "dim")))
     text.add_row("seed", Text(str(record["seed"])))
     text.add_row("outcome", Text(record["message"]))
     if path:
@@ -135,16 +137,146 @@ def show_heuristics(rows: list[Record]) -> None:
         extras = "-" if parts["movement"] == "{}" else parts["movement"]
         table.add_row(Text(row["name"], style="bold"), search, parts["network"], extras, parts["inner"])
     legend = "DD: descent directions. LEH: largest empty hypersphere."
-    _print(table, "", Text(f"{legend}\n`robustforge heuristics NAME` explains one.", style="dim"))
+    _print(table, "", Text(f"{legend}\n`robustforge show NAME` explains one.", style="dim"))
 
 
-def show_heuristic(name: str, chosen: Heuristic) -> None:
-    """Print one heuristic in words."""
-    lines = Table.grid(padding=(0, 1, 0, 0))
-    for line in chosen.describe().splitlines():
-        lines.add_row("-", Text(line.removeprefix("- ")))
-    title = Text.assemble((name, "bold"), (f"  id {chosen.id}", "dim"))
-    _print(title, "", _indented(lines), "", Text("Gamma: the radius of the uncertainty set.", style="dim"))
+def show_heuristic(record: Record, path: str | None) -> None:
+    """Print one heuristic: its derivation tree, in words, and as pseudo-code.
+
+    Args:
+        record: The heuristic in its forms.
+        path: Where it was saved, if it was.
+    """
+    words = Table.grid(padding=(0, 1, 0, 0))
+    for line in record["words"].splitlines():
+        words.add_row("-", Text(line.removeprefix("- ")))
+    hint = f"Saved to {path}." if path else "Add -o FILE to save it as JSON, to edit it or to solve with it."
+    _print(
+        Text.assemble((record["name"], "bold"), (f"  id {record['id']}", "dim")),
+        "",
+        _indented(_tree(record["tree"])),
+        "",
+        _title("In words"),
+        "",
+        _indented(words),
+        "",
+        _title("As it runs"),
+        "",
+        _indented(_pseudo_code(record["listing"])),
+        "",
+        Text(hint, style="dim"),
+    )
+
+
+def _tree(node: Record, depth: int = 0) -> Tree:
+    """Return a derivation tree, with the values of a node beside it."""
+    name = Text(f"{node['symbol']}{': ' if node['choice'] else ''}").append(node["choice"] or "", "bold")
+    values = [Text.assemble((f"{key} ", "dim"), _value(value)) for key, value in node["values"].items()]
+    tree = Tree(_packed([name, *values], _COLUMNS - 2 - 4 * depth, "  ", "  "), guide_style="dim")
+    tree.children += [_tree(below, depth + 1) for below in node["nodes"]]
+    return tree
+
+
+def _value(value: float | bool | str) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _pseudo_code(listing: str) -> Text:
+    """Return a listing with its numbers and all that is no step dimmed."""
+    text = Text()
+    for line in listing.splitlines():
+        number, rest = line[:4], line[4:]
+        is_step = number.isspace() or number.strip().isdecimal()
+        text.append(number, "dim").append(f"{rest}\n", "" if is_step else "dim")
+    text.rstrip()
+    return text
+
+
+def show_grammar(record: Record) -> None:
+    """Print the production rules: components first, then values with their ranges and meanings, then the cut points."""
+    facts = _paragraphs(12)
+    for kind, asked in record["restrictions"].items():
+        pairs = [f"{key}={_words(value)}" for key, value in asked.items()] if isinstance(asked, dict) else asked
+        facts.add_row(kind, Text("; ".join(pairs)))
+    points = record["cut_points"]
+    facts.add_row("cut points", Text(f"{len(points)}: {', '.join(points)}"))
+    facts.add_row("fingerprint", record["fingerprint"])
+    _print(
+        _title(f"Grammar: {record['name']}"),
+        "",
+        _indented(_productions([rule for rule in record["rules"] if rule["productions"]])),
+        "",
+        _indented(_leaves([rule for rule in record["rules"] if not rule["productions"]])),
+        "",
+        _indented(facts),
+        "",
+        Text(
+            "log: on a logarithmic scale. Cut points: the nodes that every tree has, where one "
+            "can be grafted onto another. `robustforge components` explains the parts.",
+            style="dim",
+        ),
+    )
+
+
+def _productions(rules: list[Record]) -> Table:
+    """Return rules as BNF: on a line, or one alternative below the other."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    width = max(len(rule["symbol"]) for rule in rules) + 2
+    room = _COLUMNS - 2 - width - 1
+    for rule in rules:
+        ways = [_way(production) for production in rule["productions"]]
+        fits = sum(len(item) + 1 for way in ways for item in way) + 3 * len(ways) <= room
+        text = Text("::= ", "dim")
+        for number, way in enumerate(ways):
+            text.append("" if number == 0 else " | " if fits else "\n  | ", "dim")
+            text.append_text(_packed(way, room, " ", " " * 6, 4))
+        grid.add_row(Text(f"<{rule['symbol']}>"), text)
+    return grid
+
+
+def _way(production: Record) -> list[Text]:
+    title = [Text(production["title"], "bold")] if production["title"] else []
+    return [*title, *(Text(f"<{name}>") for name in production["symbols"])]
+
+
+def _leaves(rules: list[Record]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True)
+    grid.add_column(style="dim")
+    for rule in rules:
+        grid.add_row(Text(f"<{rule['symbol']}>"), Text(_allowed(rule)), Text(rule["meaning"]))
+    return grid
+
+
+def _allowed(rule: Record) -> str:
+    """Return the values that a rule allows."""
+    if rule["choices"]:
+        return " | ".join(map(_value, rule["choices"]))
+    low, high = f"{rule['range']['low']:g}", f"{rule['range']['high']:g}"
+    kind = "integer " if rule["kind"] == "integer" else ""
+    return f"{kind}{low}" if low == high else f"{kind}{low} to {high}{' log' if rule['range']['log'] else ''}"
+
+
+def _words(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else ",".join(value)
+
+
+def _packed(items: list[Text], room: int, gap: str, indent: str, column: int = 0) -> Text:
+    """Return items beside each other, going on in the next line where there is no room."""
+    text = Text()
+    for number, item in enumerate(items):
+        if number and column + len(gap) + len(item) > room:
+            text.append(f"\n{indent}")
+            column = len(indent)
+        elif number:
+            text.append(gap)
+            column += len(gap)
+        text.append_text(item)
+        column += len(item)
+    return text
 
 
 def show_components(rows: list[Record]) -> None:

@@ -86,7 +86,7 @@ def decode(cls: type[C], data: Any, place: str) -> C:
     return chosen(**values)
 
 
-_FIX = "`robustforge heuristics rpso --json` shows a complete one"
+_FIX = "`robustforge show rpso -o mine.json` writes a complete one"
 
 
 def _decode_field(field: Field, value: Any, place: str) -> Any:

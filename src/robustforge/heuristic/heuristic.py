@@ -117,7 +117,7 @@ def _outer_words(outer: Outer) -> list[str]:
 def _inner_words(heuristic: Heuristic, budget: int) -> list[str]:
     inner = heuristic.inner
     points = inner.points(budget, heuristic.outer.agents)
-    lines = [f"worst case of a candidate: {points} {inner.form.words()} (for a budget of {budget})"]
+    lines = [f"worst case of a candidate by {points} evaluations: {inner.form.words()} (for a budget of {budget})"]
     if inner.stopping:
         lines.append("a search ends at the first point above the candidate's own best")
     if inner.n_pbest:

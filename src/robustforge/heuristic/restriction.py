@@ -48,7 +48,7 @@ def grammar(
         Ring
     """
     if name not in GRAMMARS:
-        raise UnknownNameError("grammar", str(name), GRAMMARS, "robustforge evolve --help")
+        raise UnknownNameError("grammar", str(name), GRAMMARS, "robustforge grammar --help")
     kept = {slot: [names] if isinstance(names, str) else list(names) for slot, names in (only or {}).items()}
     dropped = [without] if isinstance(without, str) else list(without)
     fixed = dict(fix or {})
@@ -60,7 +60,7 @@ def grammar(
     for label, names in kept.items():
         slot = _slot(label)
         asked[slot] = f"only {label}"
-        slots[slot] = tuple(_alternative(slot, slots[slot], each) for each in names)
+        slots[slot] = tuple(dict.fromkeys(_alternative(slot, slots[slot], each) for each in names))
     for words in dropped:
         _drop(slots, words)
     values = {(part, field.name): field for part in base.components for field in base.fields(part)}

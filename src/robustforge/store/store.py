@@ -29,6 +29,10 @@ FINAL = -1
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _NEW = "Name another file, or one that does not exist yet"
+_WAYS_TO_READ = ("mode=rw", "mode=ro", "immutable=1")
+"""How a reader opens a store: nothing is written in any case, but the first tidies up the files beside it that SQLite
+makes for readers, the second does without that right, the third without a disk that can be written."""
+
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 
 
@@ -106,18 +110,17 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection, path: str, lock: int | None = None) -> None:
         self._connection, self.path, self._lock = connection, path, lock
+        self._new, self._writing = True, False
 
     @classmethod
     def open(cls, path: str | Path | None) -> Self:
-        """Open a store to write, and make it if there is none; `None` is one in memory.
+        """Open a store to write; `None` is one in memory. Nothing in it changes until something is stored.
 
         Raises:
             StoreError: The file is no store of this version, or somebody else writes to it.
         """
         if path is None:
-            made = cls(_connect(":memory:"), "memory")
-            made._create()
-            return made
+            return cls(_connect(":memory:"), "memory")
         where = str(path)
         if not Path(where).absolute().parent.is_dir():
             raise StoreError("a store must be in a folder that exists", f"got {where}", "Create the folder first")
@@ -126,10 +129,7 @@ class Store:
         try:
             made = cls(connection, where, lock)
             with _told(where):
-                if made._is_new():
-                    made._create()
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = NORMAL")
+                made._new = made._is_new()
         except BaseException:
             connection.close()
             os.close(lock)
@@ -147,30 +147,28 @@ class Store:
         if not Path(where).is_file():
             raise StoreError("a store must be a file that exists", f"there is no {where}", "`evolve --store` makes one")
         uri = Path(where).absolute().as_uri()
-        for mode in ("mode=ro", "immutable=1"):  # the latter on a disk where nothing can be written
+        for mode in _WAYS_TO_READ:
             try:
                 made = cls(_connect(f"{uri}?{mode}", uri=True), where)
                 with _told(where):
-                    new = made._is_new()
+                    made._connection.execute("PRAGMA query_only = 1")
+                    made._new = made._is_new()
                 break
             except StoreFullError:
-                if mode != "mode=ro":
+                if mode == _WAYS_TO_READ[-1]:
                     raise
-        if new:
+        if made._new:
             raise StoreError("a store must hold something", f"{where} is empty", _NEW)
         return made
 
     def close(self) -> None:
         """Bring everything into the one file, close it and free the lock."""
         try:
-            if self._lock is not None:
-                self._connection.execute("PRAGMA busy_timeout = 0")
-                self._connection.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.Error:  # somebody reads, or the disk is full: then the files beside it stay, and are in order
-            pass
+            self._connection.close()  # the last to leave checkpoints and cleans up
         finally:
-            self._connection.close()
             if self._lock is not None:
+                if os.fstat(self._lock).st_size == 0:  # nothing was stored: as if it had never been opened
+                    os.unlink(self.path)
                 os.close(self._lock)
 
     def __enter__(self) -> Self:
@@ -236,6 +234,8 @@ class Store:
 
     def experiments(self) -> list[Experiment]:
         """Return all experiments, the oldest first."""
+        if self._new:
+            return []
         rows = self._rows(
             "SELECT id, name, kind, settings, grammar, champion, begun, ended FROM experiment ORDER BY id"
         )
@@ -284,6 +284,8 @@ class Store:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with _told(self.path):
+            if not self._writing:
+                self._prepare()
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -311,10 +313,15 @@ class Store:
             )
         return False
 
-    def _create(self) -> None:
-        """Make the tables and say whose they are, all at once."""
-        head = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
-        self._connection.executescript(f"BEGIN; {head} {_SCHEMA.read_text(encoding='utf-8')} COMMIT;")
+    def _prepare(self) -> None:
+        """Make the tables if there are none, all at once, and let readers read while this one writes."""
+        if self._new:
+            head = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
+            self._connection.executescript(f"BEGIN; {head} {_SCHEMA.read_text(encoding='utf-8')} COMMIT;")
+            self._new = False
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._writing = True
 
 
 def _connect(target: str, uri: bool = False) -> sqlite3.Connection:

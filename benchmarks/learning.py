@@ -1,0 +1,76 @@
+"""Does evolution learn? Its champions against the best of equally many random heuristics.
+
+    python benchmarks/learning.py [--seeds 5] [--runs 100]
+
+For Sphere and Rastrigin in 10D, and for each seed, one evolution, and one "evolution" of a single generation that is as
+large as all generations of the other together: as many runs, the same choice of a champion among the best five on fresh
+seeds. Then both champions are run on further fresh seeds; the values of all seeds are pooled and compared by a one-sided
+rank-sum test.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import mannwhitneyu
+
+import robustforge as rf
+from robustforge.evolution.settings import Settings
+from robustforge.evolution.trial import run_trials, trial
+
+DIMENSION = 10
+SMALL = {"population": 20, "generations": 10, "repeats": 5, "budget": 1000, "samples": 2000, "final_repeats": 40}
+FRESH = 987_654_321
+"""Seed of the runs that judge; no evolution uses it."""
+
+
+@dataclass
+class Outcome:
+    """The values of the champions of all seeds on one problem, pooled."""
+
+    problem: str
+    bred: np.ndarray
+    drawn: np.ndarray
+
+    @property
+    def p_value(self) -> float:
+        return float(mannwhitneyu(self.bred, self.drawn, alternative="less").pvalue)
+
+
+def fresh_values(problem: rf.Problem, heuristic: rf.Heuristic, runs: int, number: int) -> list[float]:
+    """Return values of a heuristic on seeds that nobody has seen."""
+    settings = Settings(seed=FRESH, budget=SMALL["budget"], samples=SMALL["samples"])
+    made = run_trials(problem, settings, [trial(settings, heuristic, "", number, 0, k) for k in range(runs)])
+    return [run.value for run in made]
+
+
+def compare(name: str, seeds: int, runs: int) -> Outcome:
+    """Return the pooled values of bred and of drawn champions on one problem."""
+    problem = rf.problem(name, DIMENSION)
+    everyone = {**SMALL, "population": SMALL["population"] * SMALL["generations"], "generations": 1}
+    bred: list[float] = []
+    drawn: list[float] = []
+    for seed in range(1, seeds + 1):
+        bred += fresh_values(problem, rf.evolve(problem, seed=seed, **SMALL).champion, runs, seed)
+        drawn += fresh_values(problem, rf.evolve(problem, seed=seed, **everyone).champion, runs, seed)
+    return Outcome(name, np.array(bred), np.array(drawn))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=100)
+    args = parser.parse_args()
+    for name in ("sphere", "rastrigin"):
+        found = compare(name, args.seeds, args.runs)
+        print(
+            f"{name:10s} bred: mean {found.bred.mean():.4g}, median {np.median(found.bred):.4g};  best of random: mean "
+            f"{found.drawn.mean():.4g}, median {np.median(found.drawn):.4g};  p = {found.p_value:.2g}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""What `evolve`, `runs` and `champion` do and hand out: an evolution as plain data, a store's experiments likewise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import robustforge as rf
+from robustforge.cli import records
+from robustforge.cli.listings import Record
+from robustforge.cli.objectives import load_problems
+from robustforge.errors import EvolutionError, StoreError
+from robustforge.evolution import Evolution
+from robustforge.evolution.evolve import checked_problems, default_name, make_settings, open_workshop
+from robustforge.execution import connect
+from robustforge.heuristic import Grammar
+from robustforge.problem import Problem
+from robustforge.store import FINAL, Experiment, Store
+
+EVOLUTION_FORMAT = "robustforge-evolution/1"
+
+ALL = "all"
+
+
+def chosen_problems(names: Sequence[str], objective: str | None, given: Mapping[str, Any]) -> tuple[Problem, ...]:
+    """Return the problems of an evolution: test problems by name, or those behind `--objective`.
+
+    Args:
+        names: Test problems; "all" for all ten.
+        objective: A module and a name in it.
+        given: The options of a problem; `dimension` is `None` where nobody said.
+    """
+    if objective is not None:
+        if names:
+            raise EvolutionError("problems come by name or by --objective", "both were given", "Leave one out")
+        return checked_problems(load_problems(objective, given["dimension"]))
+    if not names:
+        raise EvolutionError("an evolution needs a problem", "none was named", "Name one, e.g. rastrigin, or all")
+    spelled = rf.problems() if tuple(names) == (ALL,) else names
+    spec = {**given, "dimension": given["dimension"] or 30}
+    return checked_problems([records.build_problem({"name": name, **spec}) for name in spelled])
+
+
+def new_evolution(name: str | None, problems: tuple[Problem, ...], grammar: Grammar, settings: Record) -> Evolution:
+    """Return an evolution that has not begun."""
+    return Evolution(name or default_name(problems), problems, make_settings(settings), grammar)
+
+
+def bred(
+    evolution: Evolution,
+    store: str,
+    workers: int | None,
+    dask: str | None,
+    time_limit: float | None,
+    callback: Callable[[Evolution], Any],
+) -> None:
+    """Breed, with everything kept in a store: on this machine, or on the workers of a Dask scheduler."""
+    with (
+        Store.open(store) as kept,
+        _cluster(dask) as executor,
+        open_workshop(evolution, executor, workers, time_limit) as workshop,
+    ):
+        evolution.run(kept, workshop, callback)
+
+
+@contextmanager
+def _cluster(address: str | None) -> Iterator[Any]:
+    if address is None:
+        yield None
+        return
+    with connect(address) as executor:
+        yield executor
+
+
+def evolution_record(evolution: Evolution, store: str) -> Record:
+    """Return an evolution as plain data."""
+    fitness = [evolution.fitness(generation) for generation in evolution.generations]
+    champion = evolution.champion
+    return {
+        "format": EVOLUTION_FORMAT,
+        "name": evolution.name,
+        "store": store,
+        "finished": evolution.finished,
+        "problems": [problem.to_dict() for problem in evolution.problems],
+        "settings": evolution.settings.to_dict(),
+        "grammar": {"name": evolution.grammar.name, "fingerprint": evolution.grammar.fingerprint},
+        "generations": [
+            {"number": k + 1, "best": float(values.min()), "median": float(np.median(values))}
+            for k, values in enumerate(fitness)
+        ],
+        "champion": {
+            "id": champion.id,
+            "means": evolution.champion_means,
+            "repeats": evolution.settings.final_repeats if evolution.finished else evolution.settings.repeats,
+            "heuristic": json.loads(champion.to_json()),
+        },
+        "runs": evolution.progress.found + evolution.progress.made,
+        "new_runs": evolution.progress.made,
+        "failures": evolution.failures,
+    }
+
+
+def run_rows(path: str) -> list[Record]:
+    """Return what a store holds: its experiments and how far they are."""
+    with Store.read(path) as store:
+        return [_run_row(store, experiment) for experiment in store.experiments()]
+
+
+def champion_record(path: str, name: str | None) -> Record:
+    """Return the champion of an evolution in a store; of one that goes on, the best of its last complete generation."""
+    with Store.read(path) as store:
+        experiment = _chosen(store, name)
+        members = store.members(experiment)
+        if not members:
+            raise StoreError(
+                "an evolution must have a complete generation before there is a best heuristic",
+                f"{experiment.name!r} has none yet",
+                "Wait, or give the command that began it again",
+            )
+        stage = FINAL if experiment.champion else max(members)
+        best = experiment.champion or members[stage][0]
+        return {
+            "name": experiment.name,
+            "finished": experiment.champion is not None,
+            "generation": None if stage == FINAL else stage + 1,
+            "generations": experiment.settings["generations"],
+            "id": best,
+            "means": _means(store, experiment, stage, best),
+            "heuristic": json.loads(store.heuristic(best).to_json()),
+        }
+
+
+def _chosen(store: Store, name: str | None) -> Experiment:
+    """Return the experiment of a name, or the only one."""
+    if name is not None:
+        return store.experiment(name)
+    every = store.experiments()
+    if len(every) != 1:
+        names = ", ".join(experiment.name for experiment in every) or "none"
+        raise StoreError("a store with several runs needs a name", f"{store.path} has: {names}", "Add --name")
+    return every[0]
+
+
+def _means(store: Store, experiment: Experiment, stage: int, id: str) -> list[Record]:
+    """Return the mean of a heuristic on each problem, and of how many runs."""
+    values: dict[int, list[float]] = {}
+    for run in store.runs(experiment):
+        if run.generation == stage and run.heuristic == id:
+            values.setdefault(run.problem, []).append(np.inf if run.failure else run.value)
+    names = [problem["name"] for problem in experiment.settings["problems"]]
+    return [{"problem": names[k], "mean": float(np.mean(found)), "runs": len(found)} for k, found in values.items()]
+
+
+def _run_row(store: Store, experiment: Experiment) -> Record:
+    settings = experiment.settings
+    generations = [number for number in store.members(experiment) if number != FINAL]
+    runs, failures = store.count_runs(experiment)
+    return {
+        "name": experiment.name,
+        "kind": experiment.kind,
+        "problems": [problem["name"] for problem in settings["problems"]],
+        "generation": len(generations),
+        "generations": settings["generations"],
+        "finished": experiment.champion is not None,
+        "runs": runs,
+        "failures": failures,
+        "champion": experiment.champion,
+        "seed": settings["seed"],
+        "grammar": experiment.grammar["name"],
+        "fingerprint": experiment.grammar["fingerprint"],
+        "begun": experiment.begun,
+        "ended": experiment.ended,
+        "settings": settings,
+    }

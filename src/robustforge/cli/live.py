@@ -1,0 +1,139 @@
+"""An evolution as it goes on: a view that stays in place on a terminal, a line per generation elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from robustforge.evolution import Evolution, Generation
+from robustforge.store import FINAL
+
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDEST_CURVE = 48
+
+
+@contextmanager
+def watching(evolution: Evolution, to_stderr: bool) -> Iterator[Callable[[Evolution], Any]]:
+    """Show an evolution while it is bred; yields what is to be called after each generation.
+
+    Args:
+        evolution: The one to watch.
+        to_stderr: Whether lines go to stderr, since stdout is for a program.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda going: click.echo(generation_line(going), err=to_stderr)
+        return
+    with Live(View(evolution), console=console, refresh_per_second=4, transient=True):
+        yield lambda going: None
+
+
+def generation_line(evolution: Evolution) -> str:
+    """Return the last generation in one line."""
+    last = evolution.generations[-1]
+    fitness = evolution.fitness(last)
+    parts = [
+        f"generation {last.number + 1}/{evolution.settings.generations}",
+        f"best {number(fitness.min())}",
+        f"median {number(float(np.median(fitness)))}",
+    ]
+    progress = evolution.progress
+    if progress.made:
+        parts += [f"{progress.rate:.0f} runs/s", f"{duration(progress.seconds_left)} left"]
+    return "  ".join(parts)
+
+
+class View:
+    """What a terminal shows of an evolution; drawn anew four times a second from its progress."""
+
+    def __init__(self, evolution: Evolution) -> None:
+        self._evolution = evolution
+
+    def __rich__(self) -> RenderableType:
+        evolution = self._evolution
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(width=11, style="dim")
+        grid.add_column()
+        grid.add_row(*self._stage())
+        if evolution.generations:
+            last = evolution.generations[-1]
+            fitness = evolution.fitness(last)
+            figures = Text.assemble((number(fitness.min()), "bold"), f"   median {number(float(np.median(fitness)))}")
+            grid.add_row("best", figures)
+            grid.add_row("", self._curve())
+        grid.add_row("speed", self._speed())
+        if evolution.failures:
+            grid.add_row("failed", f"{evolution.failures:,} runs")
+        parts: list[RenderableType] = [
+            Text(f"Breeding {evolution.name}", style="bold"),
+            "",
+            Padding(grid, (0, 0, 0, 2)),
+        ]
+        if evolution.generations:
+            parts += ["", Padding(self._heuristic(evolution.generations[-1]), (0, 0, 0, 2))]
+        return Group(*parts)
+
+    def _stage(self) -> tuple[str, RenderableType]:
+        evolution, progress = self._evolution, self._evolution.progress
+        final = progress.generation == FINAL
+        number_of = "finalists" if final else f"{progress.generation + 1} of {evolution.settings.generations}"
+        row = Table.grid(padding=(0, 2, 0, 0))
+        bar = ProgressBar(total=max(progress.wanted, 1), completed=progress.done, width=30, complete_style="bold")
+        row.add_row(number_of, bar, f"{progress.done:,} of {progress.wanted:,} runs")
+        return ("last round" if final else "generation"), row
+
+    def _curve(self) -> RenderableType:
+        """Return the best of each generation as a row of bars."""
+        best = [float(self._evolution.fitness(generation).min()) for generation in self._evolution.generations]
+        return Text(f"{bars(best[-_WIDEST_CURVE:])}  by generation", style="dim")
+
+    def _speed(self) -> str:
+        progress = self._evolution.progress
+        if not progress.made:
+            return "starting"
+        return f"{progress.rate:.0f} runs a second, {duration(progress.seconds_left)} left"
+
+    def _heuristic(self, last: Generation) -> RenderableType:
+        lines = Table.grid(padding=(0, 1, 0, 0))
+        lines.add_row("", Text("best of the last generation", style="dim"))
+        for line in last.population[0].describe(self._evolution.settings.budget).splitlines():
+            lines.add_row("-", Text(line.removeprefix("- "), overflow="ellipsis", no_wrap=True))
+        return lines
+
+
+def bars(values: list[float]) -> str:
+    """Return numbers as bars of different height; what is not finite as the highest."""
+    finite = [value for value in values if np.isfinite(value)]
+    if not finite:
+        return ""
+    low, high = min(finite), max(finite)
+    steps = len(_BARS) - 1
+    heights = (steps if not np.isfinite(v) else round(steps * (v - low) / (high - low or 1.0)) for v in values)
+    return "".join(_BARS[height] for height in heights)
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time as people write it: 45 s, 3:20 min, 2:05 h."""
+    if seconds is None:
+        return "?"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02} min"
+    return f"{whole // 3600}:{whole % 3600 // 60:02} h"
+
+
+def number(value: float) -> str:
+    """Return a fitness for people."""
+    return "failed" if not np.isfinite(value) else f"{value:,.5g}"

@@ -1,0 +1,93 @@
+"""A user's own problems for the command line: what stands behind `--objective module:name`."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+from typing import Any
+
+from robustforge.errors import ObjectiveImportError
+from robustforge.problem import Problem
+
+_FIX = "Name a Problem, a list of them, or a function of the dimension that returns one or the other"
+
+
+def load_problems(target: str, dimension: int | None) -> list[Problem]:
+    """Return the problems behind "module:name": a Problem, several, or what a function of the dimension returns.
+
+    Args:
+        target: An importable module, also from the current folder, and a name in it.
+        dimension: For the function; for problems that are there already, what theirs must be.
+
+    Raises:
+        ObjectiveImportError: There is no such thing, or it is something else.
+    """
+    found = _found(target)
+    if callable(found) and not isinstance(found, Problem):
+        found = _called(found, target, dimension)
+        dimension = None
+    problems = [found] if isinstance(found, Problem) else found
+    if not isinstance(problems, (list, tuple)) or not problems:
+        raise ObjectiveImportError("an objective must be problems", f"{target} gives {_short(found)}", _FIX)
+    for each in problems:
+        if not isinstance(each, Problem):
+            raise ObjectiveImportError("an objective must be problems", f"{target} holds {_short(each)}", _FIX)
+        if dimension is not None and each.dimension != dimension:
+            raise ObjectiveImportError(
+                "--dimension must be that of the problems",
+                f"{each.name} has {each.dimension} variables, not {dimension}",
+                "Leave --dimension out",
+            )
+    return list(problems)
+
+
+def _found(target: str) -> Any:
+    module, colon, name = target.partition(":")
+    if not (module and colon and name):
+        raise ObjectiveImportError("an objective must be written module:name", f"got {target!r}", _FIX)
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = importlib.import_module(module)
+    except Exception as error:  # whatever the user's module does
+        raise ObjectiveImportError(
+            "an objective must be importable",
+            f"importing {module!r} failed: {type(error).__name__}: {error}",
+            "Run the command in the folder of the module, or install it",
+        ) from error
+    for part in name.split("."):
+        if not hasattr(found, part):
+            names = ", ".join(key for key in vars(found) if not key.startswith("_")) if inspect.ismodule(found) else ""
+            raise ObjectiveImportError(
+                "an objective must be in its module", f"{module!r} has no {name!r}", f"It has: {names[:200]}"
+            )
+        found = getattr(found, part)
+    return found
+
+
+def _called(function: Any, target: str, dimension: int | None) -> Any:
+    """Return what a function of the dimension, or of nothing, returns."""
+    try:
+        wants = len(inspect.signature(function).parameters) > 0
+    except (TypeError, ValueError):
+        wants = True
+    if wants and dimension is None:
+        raise ObjectiveImportError(
+            "a family of problems needs a dimension", f"{target} takes one", "Add --dimension 30"
+        )
+    try:
+        return function(dimension) if wants else function()
+    except Exception as error:
+        given = dimension if wants else ""
+        raise ObjectiveImportError(
+            "an objective must give problems",
+            f"calling {target}({given}) failed: {type(error).__name__}: {error}",
+            _FIX,
+        ) from error
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

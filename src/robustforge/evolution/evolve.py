@@ -1,0 +1,146 @@
+"""`evolve`: breed a heuristic for a problem or a family of problems."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from robustforge.engine import machine
+from robustforge.errors import EvolutionError, UnknownNameError
+from robustforge.evolution.evolution import Evolution
+from robustforge.evolution.settings import Settings
+from robustforge.evolution.workshop import Workshop
+from robustforge.execution import SupervisedPool, width_of
+from robustforge.heuristic import Grammar, grammar
+from robustforge.problem import Problem
+from robustforge.store import Store
+from robustforge.verification import neighbourhood
+
+
+def evolve(
+    problems: Problem | Iterable[Problem],
+    *,
+    grammar: str | Grammar = "paper",
+    store: str | Path | None = None,
+    name: str | None = None,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    time_limit: float | None = None,
+    callback: Callable[[Evolution], Any] | None = None,
+    **settings: Any,
+) -> Evolution:
+    """Breed a heuristic for a problem, or for several: one that is good on all of them.
+
+    Args:
+        problems: A `Problem`, or several. Compiled objectives are run in threads, Python ones in processes.
+        grammar: Which heuristics there are: "paper", "extended", or what `rf.grammar` returned.
+        store: A file that keeps every run. The same call again goes on where it stopped; without a store, nothing is
+            kept.
+        name: What it is called in the store; by default, after the problems.
+        executor: Who makes the runs: any `concurrent.futures.Executor`, for instance that of a Dask client. By default
+            all cores of this machine.
+        workers: How many cores of this machine.
+        time_limit: Seconds after which a run has failed; for objectives that hang. Runs then have processes.
+        callback: Called with the evolution after each generation; it may raise `StopIteration` to stop for now.
+        **settings: `population` (50), `generations` (40), `repeats` (20), `budget` (2000), `tournament` (3), `elites`
+            (2), `mutation` (0.3), `samples` (10,000), `finalists` (5), `final_repeats` (100), `race` (0; a level such
+            as 0.05 for one), `on_failure` ("raise") and `seed` (1); see `Settings`.
+
+    Returns:
+        The evolution, with its `champion`, its last `population`, and all `generations`.
+
+    Raises:
+        RobustforgeError: The call makes no sense, or the store holds something else; the message says what to do.
+
+    Example:
+        >>> import robustforge as rf
+        >>> small = dict(population=4, generations=2, repeats=2, budget=100, samples=100, final_repeats=2)
+        >>> evolution = rf.evolve(rf.problem("sphere", 2), seed=1, **small)
+        >>> evolution.finished, len(evolution.population)
+        (True, 4)
+    """
+    chosen = checked_problems(problems)
+    made = Evolution(name or default_name(chosen), chosen, make_settings(settings), as_grammar(grammar))
+    with Store.open(store) as kept, open_workshop(made, executor, workers, time_limit) as workshop:
+        made.run(kept, workshop, callback)
+    return made
+
+
+@contextmanager
+def open_workshop(
+    evolution: Evolution, executor: Executor | None, workers: int | None, time_limit: float | None
+) -> Iterator[Workshop]:
+    """Open a workshop on the executor given, on threads, or on processes; and close what was opened."""
+    if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit > 0):
+        raise EvolutionError("a time limit must be a positive number of seconds", f"got {time_limit!r}")
+    if workers is not None and not (isinstance(workers, int) and workers >= 1):
+        raise EvolutionError("workers must be an integer of at least 1", f"got {workers!r}")
+    problems, settings = evolution.problems, evolution.settings
+    if executor is not None:
+        if time_limit is not None:
+            raise EvolutionError(
+                "a time limit needs processes that can be ended", "an executor was given", "Leave one of them out"
+            )
+        yield Workshop(executor, width_of(executor), problems, settings)
+        return
+    count = workers or os.cpu_count() or 1
+    compiled = all(problem.compiled is not None for problem in problems)
+    machine.prepare()  # here and not in every worker
+    neighbourhood.prepare()
+    pool: SupervisedPool | ThreadPoolExecutor
+    if compiled and time_limit is None:
+        pool = ThreadPoolExecutor(count)
+    else:
+        pool = SupervisedPool(count, time_limit=time_limit)
+    try:
+        yield Workshop(pool, count, problems, settings, alone=time_limit is not None)
+    except BaseException:
+        if isinstance(pool, SupervisedPool):
+            pool.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def make_settings(given: dict[str, Any]) -> Settings:
+    """Return settings by name; a name that is none is refused with the ones that are close."""
+    known = [field.name for field in fields(Settings)]
+    for name in given:
+        if name not in known:
+            raise UnknownNameError("setting of an evolution", name, known, "robustforge evolve --help")
+    return Settings(**given)
+
+
+def as_grammar(given: str | Grammar) -> Grammar:
+    """Return a grammar that is given as such or by name."""
+    return given if isinstance(given, Grammar) else grammar(given)
+
+
+def default_name(problems: Iterable[Problem]) -> str:
+    """Return what an evolution is called if nobody says: after its problems."""
+    names = [problem.name for problem in problems]
+    return names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"
+
+
+def checked_problems(given: Problem | Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return one or several problems as a tuple, or raise if they are none."""
+    fix = "Pass a Problem, or a list of them, e.g. rf.problem('sphere')"
+    try:
+        problems = (given,) if isinstance(given, Problem) else tuple(given)
+    except TypeError:
+        raise EvolutionError("an evolution needs problems", f"got {given!r}", fix) from None
+    if not problems:
+        raise EvolutionError("an evolution needs at least one problem", "got none", fix)
+    for each in problems:
+        if not isinstance(each, Problem):
+            raise EvolutionError("an evolution needs problems", f"got {each!r}", fix)
+    names = [each.name for each in problems]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise EvolutionError("problems must have different names", f"{twice!r} is there twice", "Set Problem(name=...)")
+    return problems

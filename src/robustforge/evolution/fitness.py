@@ -1,0 +1,81 @@
+"""From values to standings: means, ranks over several problems, and the test that ends a race (Section 5.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import chi2, rankdata, t
+
+Floats = npt.NDArray[np.float64]
+Order = npt.NDArray[np.intp]
+
+
+def order(means: Floats) -> Order:
+    """Return who is best, second, ...: by the mean on one problem, by elimination on several.
+
+    Args:
+        means: One row per heuristic, one column per problem; +inf for a failure.
+
+    Example:
+        >>> order(np.array([[3.0], [1.0], [2.0]]))
+        array([1, 2, 0])
+    """
+    return np.argsort(means[:, 0], kind="stable") if means.shape[1] == 1 else order_by_elimination(means)
+
+
+def order_by_elimination(means: Floats) -> Order:
+    """Return who is best, second, ..., by ranks over several problems, refined by elimination.
+
+    On each problem the heuristics are ranked, equal means sharing their average rank, and the ranks are averaged. The
+    worst on average is placed last and leaves; the others are ranked anew, and so on. Of several that are equally bad,
+    the one leaves that was worse in the first ranking of all, and if they were equal there too, the later one.
+
+    Args:
+        means: One row per heuristic, one column per problem.
+    """
+    ranks = rankdata(means, axis=0)
+    first = ranks.sum(axis=1)  # sums order like averages, and are exact: ranks are whole or half
+    left, last_first = list(range(len(means))), []
+    while left:
+        worst = max(left, key=lambda k: (ranks[k].sum(), first[k], k))
+        left.remove(worst)
+        last_first.append(worst)
+        ranks -= (means > means[worst]) + 0.5 * (means == means[worst])  # as if it had never been there
+    return np.array(last_first[::-1], dtype=np.intp)
+
+
+def survivors(values: Floats, level: float, least: int) -> npt.NDArray[np.bool_]:
+    """Return who is not clearly worse than the best: Friedman's test, then Conover's comparison with the best.
+
+    Args:
+        values: One row per heuristic, one column per block: the same problem and repeat, so the same seed.
+        level: Of both tests.
+        least: How many survive in any case, the best by rank.
+
+    Returns:
+        Whether each heuristic goes on (rows,).
+    """
+    count, blocks = values.shape
+    stay = np.ones(count, np.bool_)
+    if count <= max(least, 2) or blocks < 2:
+        return stay
+    ranks: Floats = rankdata(values, axis=0)
+    sums = ranks.sum(axis=1)
+    spread = float((ranks**2).sum() - blocks * count * (count + 1) ** 2 / 4)
+    if spread <= 0:  # all equal in every block
+        return stay
+    statistic = (count - 1) * float(((sums - blocks * (count + 1) / 2) ** 2).sum()) / spread
+    if chi2.sf(statistic, count - 1) >= level:
+        return stay
+    freedom = (blocks - 1) * (count - 1)
+    rest = max(0.0, 1.0 - statistic / (blocks * (count - 1)))
+    gap = _quantile(1 - level / 2, freedom) * np.sqrt(2 * blocks * rest * spread / freedom)
+    stay = sums - sums.min() <= gap
+    stay[np.argsort(sums, kind="stable")[:least]] = True
+    return stay
+
+
+def _quantile(probability: float, freedom: int) -> Any:
+    return t.ppf(probability, freedom)

@@ -1,0 +1,88 @@
+"""The settings of an evolution: everything but the problems and the grammar that decides what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
+
+from robustforge.engine.optimizer import OnFailure
+from robustforge.errors import EvolutionError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How heuristics are bred.
+
+    Attributes:
+        population: Heuristics in a generation.
+        generations: Populations that are evaluated, the first, random one included.
+        repeats: Runs of each heuristic on each problem, in each generation.
+        budget: Evaluations of a run.
+        tournament: Heuristics that are drawn to choose a parent.
+        elites: Best heuristics that survive unchanged.
+        mutation: Chance that a child is mutated.
+        samples: Points of the re-estimate at the returned design.
+        finalists: Best heuristics of the last generation that are compared once more.
+        final_repeats: Runs of each finalist on each problem, on fresh seeds.
+        race: Level of the test that ends the repeats of heuristics that are clearly worse; 0 for no race.
+        on_failure: What a failed evaluation of the objective means, as in `minimize`.
+        seed: Decides everything.
+    """
+
+    population: int = 50
+    generations: int = 40
+    repeats: int = 20
+    budget: int = 2000
+    tournament: int = 3
+    elites: int = 2
+    mutation: float = 0.3
+    samples: int = 10_000
+    finalists: int = 5
+    final_repeats: int = 100
+    race: float = 0.0
+    on_failure: OnFailure = "raise"
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise EvolutionError(f"{name} must be an integer of at least {least}", f"got {value!r}")
+        if self.population <= self.elites:
+            raise EvolutionError(
+                "the population must be larger than the number of elites",
+                f"got a population of {self.population} and {self.elites} elites",
+                "Enlarge the population, or lower the elites",
+            )
+        for name, most in (("mutation", 1.0), ("race", 0.5)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0.0 <= value <= most:
+                raise EvolutionError(f"{name} must be a number from 0 to {most:g}", f"got {value!r}")
+            object.__setattr__(self, name, float(value))
+        if self.on_failure not in get_args(OnFailure):
+            raise UnknownNameError(
+                "policy for `on_failure`", str(self.on_failure), get_args(OnFailure), "robustforge evolve --help"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain data."""
+        return asdict(self)
+
+    def most_runs(self, problems: int) -> int:
+        """Return how many runs an evolution makes; with a race, at most."""
+        last = min(self.finalists, self.population) * self.final_repeats
+        return problems * (self.generations * self.population * self.repeats + last)
+
+
+_LEAST = {
+    "population": 2,
+    "generations": 1,
+    "repeats": 1,
+    "budget": 10,
+    "tournament": 1,
+    "elites": 0,
+    "samples": 1,
+    "finalists": 1,
+    "final_repeats": 1,
+    "seed": 0,
+}

@@ -1,0 +1,88 @@
+"""Trials: what a worker does. Runs of heuristics on one problem, each followed by an independent re-estimate.
+
+A trial is a function of its arguments alone: the seed of a run comes from (seed, generation, problem, repeat), the
+points of the re-estimate from (seed, generation, problem). So all heuristics of a generation meet the same numbers,
+and it does not matter who runs what, where and in which order.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robustforge.core.random import stream
+from robustforge.engine import minimize
+from robustforge.evolution.settings import Settings
+from robustforge.heuristic import Heuristic
+from robustforge.problem import Problem
+from robustforge.store import Run
+from robustforge.verification.neighbourhood import Floats, Neighbourhood, draw_offsets
+
+_RUN, _OFFSETS, _BREEDING = range(3)  # what a stream is for
+_LONGEST = 500
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A run that is to be made: a heuristic, and the key it will be stored under."""
+
+    heuristic: Heuristic
+    run: Run
+
+
+def trial(settings: Settings, heuristic: Heuristic, id: str, generation: int, problem: int, repeat: int) -> Trial:
+    """Return the trial of a heuristic with its seed, which is the same for all heuristics."""
+    words = _sequence(_RUN, settings.seed, generation, problem, repeat).generate_state(1, np.uint64)
+    return Trial(heuristic, Run(generation, problem, id, repeat, seed=int(words[0]) >> 1))  # fits an SQLite integer
+
+
+def breeding_generator(settings: Settings, generation: int) -> np.random.Generator:
+    """Return what decides who is in a generation."""
+    return np.random.default_rng(_sequence(_BREEDING, settings.seed, generation))
+
+
+def run_trials(problem: Problem, settings: Settings, trials: Sequence[Trial]) -> list[Run]:
+    """Make runs on one problem, all of the same generation, and return them with their values."""
+    first = trials[0].run
+    sequence = _sequence(_OFFSETS, settings.seed, first.generation, first.problem)
+    offsets = draw_offsets(problem, settings.samples, stream(sequence))
+    return [_made(problem, settings, each, offsets) for each in trials]
+
+
+def _made(problem: Problem, settings: Settings, each: Trial, offsets: Floats) -> Run:
+    started = time.perf_counter()
+    try:
+        found = minimize(
+            problem,
+            budget=settings.budget,
+            heuristic=each.heuristic,
+            rng=each.run.seed,
+            on_failure=settings.on_failure,
+        )
+        value = Neighbourhood(problem, found.x).worst_at(offsets, settings.on_failure)
+    except MemoryError:  # what is left in this process is not to be relied on
+        raise
+    except Exception as error:
+        return replace(each.run, failure=describe(error), seconds=time.perf_counter() - started)
+    return replace(
+        each.run,
+        value=value,
+        estimate=found.estimate,
+        nfev=found.nfev,
+        work=found.work,
+        relocations=found.relocations,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def describe(error: BaseException) -> str:
+    """Return why a run failed, in one line that fits a table."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _sequence(purpose: int, seed: int, generation: int, *numbers: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence([seed, generation + 1, *numbers], spawn_key=(purpose,))  # FINAL is -1

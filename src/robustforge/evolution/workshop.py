@@ -1,0 +1,97 @@
+"""The workshop: gets trials done through an executor, in chunks worth sending, and outlives workers that do not.
+
+A chunk whose worker died is taken apart: each of its runs is tried again alone, and a run that takes its worker along
+a second time has failed, with the reason. All others are as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import replace
+
+from robustforge.evolution.settings import Settings
+from robustforge.evolution.trial import Trial, run_trials
+from robustforge.execution import OutOfTime, death_of
+from robustforge.problem import Problem
+from robustforge.store import Run
+
+SECONDS_PER_CHUNK = 0.3
+"""How long a task should take, so that handing it out costs nothing beside it."""
+
+ATTEMPTS = 2
+"""How often a run may take its worker along before it has failed."""
+
+
+class Workshop:
+    """Makes runs, wherever the executor makes them.
+
+    Args:
+        executor: Who does the work.
+        width: How many tasks it does at the same time.
+        problems: The problems of the experiment.
+        settings: Its settings.
+        alone: Whether every run is a task of its own, as a time limit wants it.
+    """
+
+    def __init__(
+        self, executor: Executor, width: int, problems: Sequence[Problem], settings: Settings, alone: bool = False
+    ) -> None:
+        self._executor, self._width, self._alone = executor, max(width, 1), alone
+        self._problems, self._settings = problems, settings
+        self._seconds = [0.0] * len(problems)  # of a run, on average; 0 until there was one
+
+    def make(self, trials: Sequence[Trial], keep: Callable[[list[Run]], None]) -> None:
+        """Make all these runs; `keep` is called with them as they are done, in any order, in this thread."""
+        waiting = deque(sorted(trials, key=lambda each: each.run.problem))
+        suspects: deque[Trial] = deque()
+        attempts: Counter[tuple[int, int, str, int]] = Counter()
+        flying: dict[Future[list[Run]], list[Trial]] = {}
+        try:
+            while waiting or suspects or flying:
+                while (waiting or suspects) and len(flying) < 2 * self._width:
+                    chunk = [suspects.popleft()] if suspects else self._next_chunk(waiting)
+                    flying[self._submit(chunk)] = chunk
+                for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                    chunk = flying.pop(future)
+                    error = future.exception()
+                    if error is None:
+                        self._learn(future.result())
+                        keep(future.result())
+                    elif (reason := death_of(error)) is None:
+                        raise error
+                    elif len(chunk) > 1:
+                        suspects.extend(chunk)
+                    else:
+                        run = chunk[0].run
+                        attempts[run.key] += 1
+                        if isinstance(error, OutOfTime) or attempts[run.key] == ATTEMPTS:
+                            keep([replace(run, failure=reason)])
+                        else:
+                            suspects.extend(chunk)
+        finally:
+            for future in flying:
+                future.cancel()
+
+    def _submit(self, chunk: list[Trial]) -> Future[list[Run]]:
+        problem = self._problems[chunk[0].run.problem]
+        return self._executor.submit(run_trials, problem, self._settings, chunk)
+
+    def _next_chunk(self, waiting: deque[Trial]) -> list[Trial]:
+        """Take the next runs of one problem: enough to be worth sending, few enough to end together with the others."""
+        problem = waiting[0].run.problem
+        seconds = self._seconds[problem]
+        size = 1 if self._alone or not seconds else math.ceil(SECONDS_PER_CHUNK / seconds)
+        size = min(size, math.ceil(len(waiting) / (2 * self._width)))
+        chunk = [waiting.popleft()]
+        while waiting and len(chunk) < size and waiting[0].run.problem == problem:
+            chunk.append(waiting.popleft())
+        return chunk
+
+    def _learn(self, runs: list[Run]) -> None:
+        """Take note of what a run costs; the latest count most."""
+        problem, seconds = runs[0].problem, sum(run.seconds for run in runs) / len(runs)
+        known = self._seconds[problem]
+        self._seconds[problem] = 0.8 * known + 0.2 * seconds if known else seconds

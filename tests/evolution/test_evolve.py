@@ -1,0 +1,358 @@
+"""An evolution: the same rows whoever runs it, everything kept, failures alone, bad input refused."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import robustforge as rf
+from robustforge.errors import EvolutionError, RobustforgeError, StoreError, StoreFullError
+from robustforge.evolution.trial import run_trials, trial
+from robustforge.execution import SupervisedPool
+from robustforge.store import FINAL, Store
+
+SMALL = {"population": 6, "generations": 3, "repeats": 3, "budget": 200, "samples": 200, "final_repeats": 5, "seed": 3}
+RUNS = 6 * 3 * 3 + 5 * 5
+
+
+def sphere():
+    return rf.problem("sphere", 5)
+
+
+def python_bowl(x):
+    return float(((x - 1.0) ** 2).sum())
+
+
+def bowl(fun=python_bowl):
+    return rf.Problem(fun, [(-5.0, 5.0)] * 3, rf.Ball(0.5), name="bowl")
+
+
+def rows(path):
+    """All rows of a store but the timings."""
+    with Store.read(path) as store:
+        found = []
+        for experiment in store.experiments():
+            kept = replace(experiment, begun="", ended="")
+            runs = [repr(replace(run, seconds=0.0)) for run in store.runs(experiment)]
+            members = store.members(experiment)
+            found.append((kept, runs, members, [store.heuristic(id) for ids in members.values() for id in ids]))
+        return found
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    path = tmp_path_factory.mktemp("store") / "reference.db"
+    evolution = rf.evolve(sphere(), store=path, workers=1, **SMALL)
+    return path, evolution
+
+
+def test_what_comes_out(reference):
+    path, evolution = reference
+    assert evolution.finished
+    assert len(evolution.generations) == 3
+    assert len(evolution.population) == 6
+    assert evolution.final.population[0] == evolution.champion
+    assert set(evolution.final.population) == set(evolution.population[:5])
+    assert evolution.progress.made == RUNS
+    assert list(evolution.champion_means) == ["sphere-5d"]
+    for generation in evolution.generations:
+        assert (np.diff(generation.means[:, 0]) >= 0).all()  # best first
+        assert (generation.repeats == 3).all()
+    with Store.read(path) as store:
+        experiment = store.experiment("sphere-5d")
+        assert experiment.champion == evolution.champion.id
+        assert experiment.grammar["fingerprint"] == rf.grammar("paper").fingerprint
+        assert len(store.runs(experiment)) == RUNS
+
+
+def test_every_stored_run_can_be_made_again(reference):
+    path, _ = reference
+    with Store.read(path) as store:
+        run = store.runs(store.experiment("sphere-5d"))[40]
+        heuristic = store.heuristic(run.heuristic)
+    found = rf.minimize(sphere(), heuristic=heuristic, budget=200, rng=run.seed)
+    assert (found.estimate, found.nfev, found.work) == (run.estimate, run.nfev, run.work)
+    settings = rf.evolution.Settings(**SMALL)
+    again = run_trials(
+        sphere(), settings, [trial(settings, heuristic, run.heuristic, run.generation, run.problem, run.repeat)]
+    )
+    assert again[0].value == run.value
+    check = rf.verify(sphere(), found.x, samples=5000, rng=1, attack=False)
+    assert run.value == pytest.approx(check.sampled.fun, rel=0.2)  # an estimate of the same thing
+
+
+def test_all_heuristics_of_a_generation_meet_the_same_seeds(reference):
+    path, _ = reference
+    with Store.read(path) as store:
+        runs = store.runs(store.experiment("sphere-5d"))
+    seeds = {}
+    for run in runs:
+        seeds.setdefault((run.generation, run.problem, run.repeat), set()).add(run.seed)
+    assert all(len(found) == 1 for found in seeds.values())
+    assert len({next(iter(found)) for found in seeds.values()}) == len(seeds) == 3 * 3 + 5
+
+
+def test_elites_are_run_again_in_each_generation(reference):
+    path, evolution = reference
+    elite = evolution.generations[0].population[0]
+    assert elite in evolution.generations[1].population
+    with Store.read(path) as store:
+        runs = [run for run in store.runs(store.experiment("sphere-5d")) if run.heuristic == elite.id]
+    assert {run.generation for run in runs} >= {0, 1}
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes", "an executor"])
+def test_the_rows_do_not_depend_on_who_runs_them(reference, tmp_path, kind):
+    path = tmp_path / "other.db"
+    if kind == "threads":
+        rf.evolve(sphere(), store=path, workers=2, **SMALL)
+    elif kind == "processes":
+        with SupervisedPool(2) as pool:
+            rf.evolve(sphere(), store=path, executor=pool, **SMALL)
+    else:
+        with ThreadPoolExecutor(3) as pool:
+            rf.evolve(sphere(), store=path, executor=pool, **SMALL)
+    assert rows(path) == rows(reference[0])
+
+
+def test_the_name_and_the_store_do_not_enter(reference):
+    evolution = rf.evolve(sphere(), name="another", **SMALL)
+    assert evolution.champion == reference[1].champion
+    assert evolution.population == reference[1].population
+
+
+def test_a_seed_decides():
+    other = rf.evolve(sphere(), **{**SMALL, "seed": 4, "generations": 1})
+    assert other.population != rf.evolve(sphere(), **{**SMALL, "generations": 1}).population
+
+
+def test_a_finished_run_runs_nothing_again(reference):
+    path, evolution = reference
+    before = rows(path)
+    again = rf.evolve(sphere(), store=path, **SMALL)
+    assert again.progress.made == 0
+    assert again.champion == evolution.champion
+    assert rows(path) == before
+
+
+def test_a_stopped_run_goes_on(reference, tmp_path):
+    path = tmp_path / "stopped.db"
+
+    def stop(evolution):
+        raise StopIteration
+
+    stopped = rf.evolve(sphere(), store=path, callback=stop, **SMALL)
+    assert not stopped.finished
+    assert stopped.champion == stopped.population[0]
+    calls = []
+    rf.evolve(sphere(), store=path, callback=lambda evolution: calls.append(evolution.generations[-1].number), **SMALL)
+    assert calls == [0, 1, 2]
+    assert rows(path) == rows(reference[0])
+
+
+def test_two_runs_in_one_store(reference, tmp_path):
+    path = tmp_path / "two.db"
+    rf.evolve(sphere(), store=path, name="first", **SMALL)
+    rf.evolve(sphere(), store=path, name="second", **{**SMALL, "seed": 9})
+    rf.evolve(sphere(), store=path, name="first", **SMALL)
+    with Store.read(path) as store:
+        assert [experiment.name for experiment in store.experiments()] == ["first", "second"]
+        first = store.runs(store.experiment("first"))
+    with Store.read(reference[0]) as store:
+        expected = store.runs(store.experiment("sphere-5d"))
+    assert [run.value for run in first] == [run.value for run in expected]
+
+
+def test_several_problems_are_ranked_together():
+    problems = [rf.problem(name, 4) for name in ("sphere", "rastrigin", "ackley")]
+    evolution = rf.evolve(problems, **SMALL)
+    assert evolution.name == "sphere-4d+2"
+    assert evolution.generations[0].means.shape == (6, 3)
+    first = evolution.fitness(evolution.generations[0])
+    assert np.median(first) >= first.min()
+    assert list(evolution.champion_means) == ["sphere-4d", "rastrigin-4d", "ackley-4d"]
+
+
+def test_a_race_saves_runs_and_ranks_those_that_dropped_out_behind():
+    settings = {**SMALL, "population": 20, "repeats": 12, "finalists": 2, "race": 0.05}
+    evolution = rf.evolve(sphere(), **settings)
+    whole = evolution.settings.most_runs(1)
+    assert evolution.progress.made < 0.9 * whole
+    assert evolution.progress.made == evolution.progress.expected
+    for generation in evolution.generations:
+        assert (np.diff(generation.repeats) <= 0).all()
+        assert generation.repeats[:2].tolist() == [12, 12]
+    assert rf.evolve(sphere(), workers=1, **settings).champion == evolution.champion
+
+
+def test_a_python_objective_runs_in_processes(tmp_path):
+    evolution = rf.evolve(bowl(), store=tmp_path / "p.db", **{**SMALL, "generations": 1})
+    assert evolution.failures == 0
+    with ThreadPoolExecutor(1) as pool:
+        same = rf.evolve(bowl(), executor=pool, **{**SMALL, "generations": 1})
+    assert evolution.champion == same.champion
+    assert (evolution.final.means == same.final.means).all()
+
+
+def test_an_objective_that_raises_is_a_failure_with_its_reason(tmp_path):
+    def picky(x):
+        if x[0] > 4.5:
+            raise ValueError("the mesh is broken")
+        return float(x @ x)
+
+    with ThreadPoolExecutor(1) as pool:
+        evolution = rf.evolve(bowl(picky), store=tmp_path / "f.db", executor=pool, **SMALL)
+    assert evolution.failures > 0
+    with Store.read(tmp_path / "f.db") as store:
+        runs = store.runs(store.experiment("bowl"))
+    failed = [run for run in runs if run.failure]
+    assert len(failed) == evolution.failures
+    assert all("the mesh is broken" in run.failure for run in failed)
+    with ThreadPoolExecutor(1) as pool:
+        lenient = rf.evolve(bowl(picky), executor=pool, **SMALL, on_failure="infeasible")
+    assert lenient.failures == 0
+
+
+def test_a_heuristic_that_fails_is_ranked_last():
+    calls = []
+
+    def once(x):
+        calls.append(1)
+        return float("nan") if len(calls) < 100 else float(x @ x)
+
+    with ThreadPoolExecutor(1) as pool:
+        evolution = rf.evolve(bowl(once), executor=pool, **{**SMALL, "generations": 1})
+    means = evolution.generations[0].means[:, 0]
+    assert np.isinf(means[-1])
+    assert np.isfinite(means[0])
+
+
+def crashing(x):
+    """Ends its process at some designs, hangs at others: what a model does on a bad day."""
+    if 4.8 < x[0] < 4.9:
+        os._exit(3)
+    return float(((x - 1.0) ** 2).sum())
+
+
+def hanging(x):
+    while 4.8 < x[0] < 4.9:
+        time.sleep(0.1)
+    return float(((x - 1.0) ** 2).sum())
+
+
+def leaking(x):
+    if 4.8 < x[0] < 4.9:
+        held = [bytearray(10**8)]
+        while True:
+            held.append(bytearray(10**8))
+    return float(((x - 1.0) ** 2).sum())
+
+
+TINY = {**SMALL, "population": 4, "generations": 1, "repeats": 2, "final_repeats": 2, "samples": 50, "elites": 1}
+
+
+@pytest.mark.parametrize(
+    ("objective", "options", "reason"),
+    [
+        (crashing, {}, "exit code 3"),
+        (hanging, {"time_limit": 2.0}, "longer than 2 s"),
+    ],
+)
+def test_an_objective_that_takes_its_process_along_fails_alone(tmp_path, objective, options, reason):
+    path = tmp_path / "c.db"
+    evolution = rf.evolve(bowl(objective), store=path, **{**TINY, **options})
+    assert evolution.finished
+    with Store.read(path) as store:
+        runs = store.runs(store.experiment("bowl"))
+    failed = [run for run in runs if run.failure]
+    assert 0 < len(failed) < len(runs)
+    assert all(reason in run.failure for run in failed)
+    assert len(runs) == 4 * 2 + 4 * 2
+    calm = {run.key: run.value for run in runs if not run.failure}
+    with SupervisedPool(1) as pool:  # the others are as if nothing had happened
+        rf.evolve(bowl(), store=tmp_path / "d.db", executor=pool, **TINY)
+    with Store.read(tmp_path / "d.db") as store:
+        undisturbed = {run.key: run.value for run in store.runs(store.experiment("bowl")) if run.generation != FINAL}
+    assert all(undisturbed[key] == value for key, value in calm.items() if key in undisturbed)
+    again = rf.evolve(bowl(objective), store=path, **{**TINY, **options})  # a failure is kept
+    assert again.progress.made == 0
+
+
+def test_an_objective_that_leaks_fails_alone(tmp_path):
+    with SupervisedPool(2, memory_limit=1500 * 2**20) as pool:
+        evolution = rf.evolve(bowl(leaking), store=tmp_path / "l.db", executor=pool, **TINY)
+    assert evolution.finished
+    with Store.read(tmp_path / "l.db") as store:
+        runs = store.runs(store.experiment("bowl"))
+    failed = [run.failure for run in runs if run.failure]
+    assert 0 < len(failed) < len(runs)
+    assert all("1500 MB" in failure or "memory" in failure for failure in failed)
+
+
+def test_other_settings_under_the_same_name_are_refused(reference):
+    path, _ = reference
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="population is 6, not 7"):
+        rf.evolve(sphere(), store=path, **{**SMALL, "population": 7})
+    with pytest.raises(StoreError, match="grammar is"):
+        rf.evolve(sphere(), store=path, grammar="extended", **SMALL)
+    with pytest.raises(StoreError, match="problems is"):
+        rf.evolve(rf.problem("sphere", 6), store=path, name="sphere-5d", **SMALL)
+    assert path.read_bytes() == before
+
+
+def test_a_full_disk_stops_the_run_which_then_goes_on(reference, tmp_path, monkeypatch):
+    path = tmp_path / "full.db"
+    whole = Store.add
+    count = []
+
+    def limited(self, experiment, runs):
+        count.append(1)
+        if len(count) == 8:
+            self._connection.execute("PRAGMA max_page_count = 1")
+        return whole(self, experiment, [replace(run, failure=run.failure or "x" * 4000) for run in runs])
+
+    monkeypatch.setattr(Store, "add", limited)
+    with pytest.raises(StoreFullError, match="make room"):
+        rf.evolve(sphere(), store=path, **SMALL)
+    monkeypatch.setattr(Store, "add", whole)
+    with Store.read(path) as store:
+        assert store.count_runs(store.experiment("sphere-5d"))[0] > 0
+    os.remove(path)  # those rows were padded; a clean start for the comparison
+    rf.evolve(sphere(), store=path, **SMALL)
+    assert rows(path) == rows(reference[0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"population": 2, "elites": 2}, "larger than the number of elites"),
+        ({"population": 1}, "at least 2"),
+        ({"generations": 0}, "at least 1"),
+        ({"mutation": 1.5}, "from 0 to 1"),
+        ({"race": 0.9}, "from 0 to 0.5"),
+        ({"populaton": 5}, "'population'"),
+        ({"on_failure": "ignore"}, "on_failure"),
+        ({"seed": -1}, "at least 0"),
+        ({"time_limit": 0}, "positive number of seconds"),
+        ({"workers": 0}, "at least 1"),
+        ({"grammar": "none"}, "grammar"),
+    ],
+)
+def test_wrong_settings_say_what_is_wrong(settings, words, tmp_path):
+    with pytest.raises(RobustforgeError, match=words):
+        rf.evolve(sphere(), store=tmp_path / "s.db", **settings)
+
+
+def test_wrong_problems_say_what_is_wrong():
+    with pytest.raises(EvolutionError, match="at least one"):
+        rf.evolve([])
+    with pytest.raises(EvolutionError, match="got 3"):
+        rf.evolve(3)
+    with pytest.raises(EvolutionError, match="twice"):
+        rf.evolve([sphere(), sphere()])

@@ -1,0 +1,108 @@
+"""Standings: worked examples, ties, agreement with a plain definition, and the test of a race."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import friedmanchisquare, rankdata
+
+from robustforge.evolution.fitness import order, order_by_elimination, survivors
+
+
+def test_one_problem_is_ordered_by_the_mean():
+    assert order(np.array([[3.0], [1.0], [np.inf], [2.0]])).tolist() == [1, 3, 0, 2]
+
+
+def test_elimination_on_a_worked_example():
+    """Four heuristics A to D on three problems, by hand.
+
+    Ranks, all four:  A 1 4 3 = 8,  B 2 1 4 = 7,  C 3 2 2 = 7,  D 4 3 1 = 8.
+    A and D are the worst, and were so in the first ranking, which this is: the later one, D, leaves.
+    Without D:        A 1 3 2 = 6,  B 2 1 3 = 6,  C 3 2 1 = 6. All equal; in the first ranking A had 8: A leaves.
+    Without A and D:  B 1 1 2 = 4,  C 2 2 1 = 5. C leaves; B is the best.
+    """
+    means = np.array([[10.0, 40.0, 30.0], [20.0, 10.0, 40.0], [30.0, 20.0, 20.0], [40.0, 30.0, 10.0]])
+    assert ["ABCD"[k] for k in order(means)] == ["B", "C", "A", "D"]
+
+
+def test_elimination_differs_from_the_average_rank():
+    """The refinement matters: ranks change once the worst have left."""
+    rng = np.random.default_rng(1)
+    differ = 0
+    for _ in range(50):
+        means = rng.random((12, 5))
+        averages = np.argsort(rankdata(means, axis=0).mean(axis=1), kind="stable")
+        differ += order(means).tolist() != averages.tolist()
+    assert differ > 10
+
+
+def plainly(means):
+    """The definition, ranked anew in every round."""
+    left, last_first = list(range(len(means))), []
+    first = rankdata(means, axis=0).mean(axis=1)
+    while left:
+        averages = rankdata(means[left], axis=0).mean(axis=1)
+        worst = max(range(len(left)), key=lambda m: (round(averages[m], 9), round(first[left[m]], 9), left[m]))
+        last_first.append(left.pop(worst))
+    return last_first[::-1]
+
+
+@given(
+    arrays(
+        np.float64, st.tuples(st.integers(1, 12), st.integers(2, 5)), elements=st.sampled_from([1.0, 2.0, 3.5, np.inf])
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_elimination_equals_its_plain_definition_also_with_ties(means):
+    assert order_by_elimination(means).tolist() == plainly(means)
+
+
+def test_equals_keep_their_order():
+    assert order(np.ones((5, 3))).tolist() == [0, 1, 2, 3, 4]
+    assert order(np.ones((5, 1))).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_the_best_of_all_is_first_and_a_failure_is_last():
+    rng = np.random.default_rng(2)
+    means = rng.random((20, 4)) + 1
+    means[7] = 0.5
+    means[3] = np.inf
+    places = order(means)
+    assert places[0] == 7
+    assert places[-1] == 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_heuristics_seldom_drop_out(seed):
+    """Friedman's test at 5%: of 200 races among equals, about 10 lose somebody."""
+    rng = np.random.default_rng(seed)
+    lost = sum(not survivors(rng.random((10, 8)), 0.05, 2).all() for _ in range(200))
+    assert lost <= 22
+
+
+def test_the_clearly_worse_drop_out_and_the_best_never():
+    rng = np.random.default_rng(3)
+    values = rng.random((10, 8))
+    values[6:] += 2.0
+    stay = survivors(values, 0.05, 2)
+    assert stay[rankdata(values, axis=0).mean(axis=1).argmin()]
+    assert stay[:6].sum() >= 4
+    assert not stay[6:].any()
+
+
+def test_so_many_survive_in_any_case():
+    values = np.repeat(np.arange(10.0)[:, None], 8, axis=1)
+    assert survivors(values, 0.05, 2).sum() == 2
+    assert survivors(values, 0.05, 5).sum() == 5
+    assert survivors(np.ones((10, 8)), 0.05, 2).all()
+
+
+def test_the_statistic_is_friedmans():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        values = np.round(rng.random((6, 9)) + 0.08 * np.arange(6)[:, None], 1)  # with ties
+        by_scipy = friedmanchisquare(*values).pvalue < 0.05
+        assert by_scipy or survivors(values, 0.05, 1).all()

@@ -1,0 +1,114 @@
+"""A Dask cluster as an executor, and a sentence for every way of not getting one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import dask
+import pytest
+from distributed import LocalCluster
+
+from robustforge.errors import ExecutionError
+from robustforge.execution import connect, death_of
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
+    ):
+        yield cluster
+
+
+def test_results_are_those_of_direct_calls(cluster):
+    offset = 7
+    with connect(cluster.scheduler_address) as executor:
+        assert [executor.submit(lambda x: x + offset, i).result() for i in range(3)] == [7, 8, 9]
+        draws = [executor.submit(os.urandom, 8) for _ in range(3)]
+        assert len({draw.result() for draw in draws}) == 3  # the same call again is another task
+        error = executor.submit(divmod, 1, 0).exception()
+    assert type(error) is ZeroDivisionError
+    assert death_of(error) is None
+
+
+def test_a_task_that_kills_its_worker_has_a_reason(cluster):
+    def task(i):
+        if i == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return i
+
+    with connect(cluster.scheduler_address) as executor:
+        deadly = executor.submit(task, 1)
+        assert death_of(deadly.exception(timeout=30)) == "the process died (on each of 2 Dask workers)"
+        others = [executor.submit(task, i) for i in range(2, 8)]
+        assert [other.result(timeout=30) for other in others] == [2, 3, 4, 5, 6, 7]
+
+
+def test_a_cluster_without_workers_is_told():
+    with (
+        LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="tcp") as empty,
+        pytest.raises(ExecutionError, match=r"must have workers; the scheduler at tcp:.* has none\. Start some"),
+    ):
+        connect(empty.scheduler_address, timeout=0.5).__enter__()
+
+
+SCHEDULER = """
+import time
+from distributed import LocalCluster
+cluster = LocalCluster(n_workers=1, processes=False, protocol="tcp", dashboard_address=":0")
+print(cluster.scheduler_address, flush=True)
+time.sleep(1000)
+"""
+
+
+def outlive(scheduler, address):
+    with connect(address) as executor:
+        future = executor.submit(time.sleep, 1000)
+        scheduler.kill()
+        future.result(timeout=20)
+
+
+def test_a_scheduler_that_goes_away_is_told(capfd):
+    with subprocess.Popen([sys.executable, "-c", SCHEDULER], stdout=subprocess.PIPE, text=True) as scheduler:
+        try:
+            address = scheduler.stdout.readline().strip()
+            with pytest.raises(ExecutionError, match=f"the one at {address} is gone"):
+                outlive(scheduler, address)
+        finally:
+            scheduler.kill()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "tcp://no-such-host.invalid:8786"])
+def test_nobody_answers(address, capfd):
+    with pytest.raises(ExecutionError, match=rf"no scheduler answered at {address} within 0\.5 s\. Start one"):
+        connect(address, timeout=0.5).__enter__()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_somebody_else_answers(capfd):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(ExecutionError, match="no scheduler answered"),
+    ):
+        connect(f"tcp://127.0.0.1:{silent.getsockname()[1]}", timeout=0.5).__enter__()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("address", ["", "nonsense", "tcp://host:port", "http://127.0.0.1:80", "127.0.0.1:99999"])
+def test_a_malformed_address_is_told(address):
+    with pytest.raises(ExecutionError, match=rf"{address!r} is no address \(.*\)\. Give it as"):
+        connect(address).__enter__()
+
+
+def test_distributed_may_be_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ExecutionError, match=r"needs the package `distributed`; .*pip install 'robustforge\[dask\]'"):
+        connect("tcp://127.0.0.1:8786").__enter__()
+    assert death_of(ValueError()) is None

@@ -1,0 +1,337 @@
+"""A supervised pool: the results of plain calls, whatever the tasks do to their processes."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import CancelledError, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import pytest
+
+from robustforge.errors import ExecutionError
+from robustforge.execution import OutOfMemory, OutOfTime, SupervisedPool, WorkerDied, death_of
+
+MB = 2**20
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with SupervisedPool(2) as pool:
+        yield pool
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that nobody has reaped yet is dead."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def gone(pids: list[int], seconds: float = 5.0) -> bool:
+    end = time.monotonic() + seconds
+    while any(map(alive, pids)) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not any(map(alive, pids))
+
+
+def until(path: Path, seconds: float = 10.0) -> str:
+    """What a file holds, once it holds something."""
+    end = time.monotonic() + seconds
+    while not (path.exists() and path.read_text()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return path.read_text()
+
+
+def test_results_are_those_of_direct_calls(pool):
+    offset = 7
+    assert list(pool.map(divmod, range(20), [3] * 20)) == [divmod(i, 3) for i in range(20)]
+    assert pool.submit(lambda x, *, scale: scale * x + offset, 2, scale=10).result() == 27
+    assert pool.submit(int, "ff", base=16).result() == 255
+
+
+def test_a_module_of_the_user_is_found(pool, tmp_path, monkeypatch):
+    (tmp_path / "my_objective.py").write_text("def cube(x):\n    return x**3\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    from my_objective import cube
+
+    with SupervisedPool(1) as fresh:
+        assert fresh.submit(cube, 3).result() == 27
+
+
+def test_an_exception_comes_back_as_it_was(pool):
+    class MyError(Exception):
+        pass
+
+    def fail(kind):
+        raise kind("no such luck")
+
+    for kind in (ZeroDivisionError, EOFError, TimeoutError, MyError):
+        error = pool.submit(fail, kind).exception()
+        assert type(error) is kind
+        assert str(error) == "no such luck"
+        assert "in fail" in error.__notes__[0]
+        assert death_of(error) is None
+
+
+def test_what_cannot_travel_back_is_told(pool):
+    class StubbornError(Exception):
+        def __init__(self, one, two):
+            super().__init__(f"{one} and {two}")
+
+    def fail():
+        raise StubbornError("this", "that")
+
+    with pytest.raises(RuntimeError, match="StubbornError: this and that"):
+        pool.submit(fail).result()
+    with pytest.raises(RuntimeError, match="returned a lock that cannot be pickled"):
+        pool.submit(lambda: __import__("threading").Lock()).result()
+    assert pool.submit(abs, -1).result() == 1
+
+
+def test_what_cannot_travel_there_is_told(pool):
+    with pytest.raises(ExecutionError, match=r"can be pickled.*print cannot: .*lock.*plain data"):
+        pool.submit(print, threading.Lock()).result()
+
+
+def test_a_task_in_twenty_that_dies_loses_only_itself(pool):
+    def task(i):
+        if i == 7:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return i
+
+    futures = [pool.submit(task, i) for i in range(20)]
+    error = futures.pop(7).exception()
+    assert isinstance(error, WorkerDied)
+    assert death_of(error) == error.reason == str(error) == "the process died (signal SIGSEGV)"
+    assert [future.result() for future in futures] == [i for i in range(20) if i != 7]
+
+
+@pytest.mark.parametrize("leave", [os._exit, sys.exit])
+def test_a_task_that_exits_is_dead(pool, leave):
+    assert pool.submit(leave, 3).exception().reason == "the process died (exit code 3)"
+
+
+def test_a_process_that_dies_between_tasks_harms_none():
+    with SupervisedPool(1) as pool:
+        child = pool.submit(os.getpid).result()
+        os.kill(child, signal.SIGKILL)
+        assert gone([child])
+        assert pool.submit(os.getpid).result() != child
+
+
+def test_a_task_that_hangs_runs_out_of_time_with_all_it_started(tmp_path):
+    note = tmp_path / "pids"
+
+    def hang():
+        sleeper = subprocess.Popen(["sleep", "1000"])
+        note.write_text(f"{os.getpid()} {sleeper.pid}")
+        while True:
+            pass
+
+    with SupervisedPool(2, time_limit=0.5) as pool:
+        hanging = pool.submit(hang)
+        others = [pool.submit(time.sleep, 0.1) for _ in range(6)]
+        assert [other.result() for other in others] == [None] * 6
+        assert isinstance(hanging.exception(), OutOfTime)
+        assert death_of(hanging.exception()) == "it took longer than 0.5 s"
+        assert gone([int(pid) for pid in note.read_text().split()])
+        assert pool.submit(abs, -1).result() == 1
+
+
+def test_loading_a_task_is_not_timed(tmp_path, monkeypatch):
+    (tmp_path / "slow_objective.py").write_text("def one():\n    return 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    from slow_objective import one
+
+    (tmp_path / "slow_objective.py").write_text("import time; time.sleep(0.5)\ndef one():\n    return 1\n")
+    with SupervisedPool(1, time_limit=0.3) as pool:
+        assert pool.submit(one).result() == 1
+
+
+def test_a_task_that_needs_too_much_runs_out_of_memory():
+    def leak():
+        kept = []
+        while True:
+            kept.append(bytearray(MB))
+
+    def leak_in_crumbs():
+        kept = []
+        while True:
+            kept.append(str(len(kept)))
+
+    with SupervisedPool(1, memory_limit=128 * MB) as pool:
+        for task in (leak, leak_in_crumbs):
+            error = pool.submit(task).exception()
+            assert isinstance(error, OutOfMemory)
+            assert death_of(error) == "it needed more than 128 MB"
+        assert isinstance(pool.submit(bytearray, 512 * MB).exception(), OutOfMemory)
+        assert pool.submit(abs, -1).result() == 1
+
+
+def test_a_slow_leak_replaces_the_process_and_fails_nothing():
+    def leak():
+        sys.leaked = [*getattr(sys, "leaked", []), bytearray(b"x") * (20 * MB)]
+        return os.getpid()
+
+    with SupervisedPool(1, memory_limit=256 * MB) as pool:
+        children = [pool.submit(leak).result() for _ in range(15)]
+    assert 1 < len(set(children)) < 5
+    assert not any(map(alive, children))
+
+
+def test_what_a_task_prints_stays_off_our_output():
+    code = """
+from robustforge.execution import SupervisedPool
+import os
+def task():
+    print("from the task")
+    os.system("echo from a process of the task")
+    return os.read(0, 1)
+with SupervisedPool(1) as pool:
+    print(pool.submit(task).result())
+"""
+    done = subprocess.run([sys.executable, "-c", code], input="x", capture_output=True, text=True, timeout=20)
+    assert done.stdout == "b''\n"
+    assert done.stderr.splitlines() == ["from the task", "from a process of the task"]
+
+
+BUSY = """
+import os, re, subprocess, sys, time
+from pathlib import Path
+from robustforge.execution import SupervisedPool
+
+notes = Path(sys.argv[1])
+def note(name):
+    (notes / "new").mkdir(exist_ok=True)
+    (notes / "new" / name).write_text(str(os.getpid()))
+    (notes / "new" / name).rename(notes / name)
+def spin():
+    note("spin")
+    while True:
+        pass
+def sleep():
+    subprocess.Popen(["sh", "-c", "echo $$ > " + str(notes / "grandchild") + "; sleep 1000"])
+    note("sleep")
+    time.sleep(1000)
+def hold():
+    note("hold")
+    re.match("(a+)+$", 60 * "a" + "b")  # never lets another thread of the interpreter run
+pool = SupervisedPool(3)
+futures = [pool.submit(task) for task in (spin, sleep, hold)]
+"""
+BUSY_NAMES = ("spin", "sleep", "hold", "grandchild")
+
+
+def test_children_end_when_their_parent_is_killed(tmp_path):
+    # A fork of the parent lives on; it must not hold on to the children.
+    code = BUSY + "fork = os.fork()\nif fork:\n    (notes / 'fork').write_text(str(fork))\ntime.sleep(1000)\n"
+    parent = subprocess.Popen([sys.executable, "-c", code, tmp_path])
+    try:
+        pids = [int(until(tmp_path / name)) for name in BUSY_NAMES]
+        assert all(map(alive, pids))
+        parent.kill()
+        parent.wait()
+        assert gone(pids)
+        assert alive(int(until(tmp_path / "fork")))
+    finally:
+        parent.kill()
+        parent.wait()
+        os.kill(int(until(tmp_path / "fork")), signal.SIGKILL)
+
+
+def test_an_interpreter_that_leaves_does_not_wait(tmp_path):
+    code = (
+        BUSY
+        + "while not all((notes / n).exists() for n in ('spin', 'sleep', 'hold', 'grandchild')): time.sleep(0.01)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert gone([int(until(tmp_path / name)) for name in BUSY_NAMES])
+
+
+def test_kill_ends_everything_at_once():
+    pool = SupervisedPool(2)
+    children = [pool.submit(lambda: (time.sleep(0.2), os.getpid())[1]) for _ in range(2)]
+    children = [child.result() for child in children]
+    futures = [pool.submit(time.sleep, 1000) for _ in range(5)]
+    while not all(future.running() for future in futures[:2]):
+        time.sleep(0.01)
+    start = time.monotonic()
+    pool.kill()
+    assert time.monotonic() - start < 1.0
+    assert not any(map(alive, children))
+    assert [type(future.exception()) for future in futures[:2]] == [WorkerDied] * 2
+    assert death_of(futures[0].exception()) == "the pool was killed"
+    assert all(future.cancelled() for future in futures[2:])
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        pool.submit(abs, -1)
+
+
+def test_kill_while_children_start():
+    pool = SupervisedPool(2)
+    futures = [pool.submit(time.sleep, 1000) for _ in range(3)]
+    pool.kill()
+    assert wait(futures, timeout=5).not_done == set()
+
+
+def test_shutdown_finishes_what_was_submitted():
+    pool = SupervisedPool(1)
+    futures = [pool.submit(abs, -i) for i in range(5)]
+    pool.shutdown(wait=False)
+    pool.shutdown()
+    assert [future.result(timeout=0) for future in futures] == [0, 1, 2, 3, 4]
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        pool.submit(abs, -1)
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        pool.submit(abs, threading.Lock())
+
+
+def test_shutdown_can_cancel_what_waits():
+    pool = SupervisedPool(1)
+    called: list[Future[None]] = []
+    futures = [pool.submit(time.sleep, 0.3) for _ in range(4)]
+    for future in futures:
+        future.add_done_callback(called.append)
+        future.add_done_callback(lambda _: pool.shutdown())  # even from within
+    while not futures[0].running():
+        time.sleep(0.01)
+    pool.shutdown(cancel_futures=True)
+    assert futures[0].result(timeout=0) is None
+    for future in futures[1:]:
+        with pytest.raises(CancelledError):
+            future.result(timeout=0)
+    assert sorted(map(id, called)) == sorted(map(id, futures))
+
+
+def test_a_forgotten_pool_finishes_and_leaves():
+    future = SupervisedPool(1).submit(os.getpid)
+    gc.collect()
+    assert gone([future.result()])
+
+
+@pytest.mark.parametrize("wrong", [{"workers": 0}, {"time_limit": -1.0}, {"memory_limit": 0}])
+def test_limits_are_positive(wrong):
+    with pytest.raises(ExecutionError, match="must be positive; got"):
+        SupervisedPool(**wrong)
+
+
+def test_a_broken_process_pool_is_a_death():
+    assert death_of(BrokenProcessPool()).startswith("the process died")
+    assert death_of(RuntimeError("the process died")) is None
+
+
+def test_nothing_heavy_is_imported():
+    code = """
+import sys, robustforge.execution as execution
+execution.death_of(ValueError())
+print({"numpy", "distributed"} & set(sys.modules))
+"""
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"

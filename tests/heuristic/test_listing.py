@@ -1,0 +1,269 @@
+"""The pseudo-code of a heuristic: it has the steps that the heuristic has, in the engine's order, with its numbers."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import robustforge as rf
+from robustforge.components import (
+    Clan,
+    Constriction,
+    DescentSearch,
+    FullMovement,
+    GaussianMutation,
+    InnerGa,
+    InnerPso,
+    LehRelocation,
+    LehSearch,
+    Network,
+    Outer,
+    Ring,
+    Swarm,
+    UniformMutation,
+    WidthClamp,
+    outer,
+)
+from robustforge.components.network import _groups
+from robustforge.engine import machine
+from robustforge.heuristic import listing as module
+from robustforge.heuristic.listing import listing
+from robustforge.heuristic.tree import nodes
+
+GENERAL = """\
+Input: f, X, Gamma, and 2,000 evaluations, one of them kept for f(x*)
+
+ 1  for each of 4 particles j:
+ 2    x_j := uniform in X
+ 3    v_j := U(0, 0.1) Gamma in each coordinate; F_j := infinity
+ 4  x* := x_1; F* := infinity
+ 5  while evaluations are left:
+ 6    for each particle j, in order:
+ 7      if x_j is outside X: no search
+ 8      else: search with 4 points, or as many as are left
+ 9    all searches together, round by round, a point each:
+10      y := uniform near x_j; evaluate f(y)
+11      if f(y) > F_j: this search ends, and saves its other points
+12    for each particle j that has searched:
+13      if all its 4 points were evaluated:
+14        F(x_j) := the highest f of H near x_j, from this search or any other
+15        if F(x_j) < F_j: p_j := x_j; F_j := F(x_j)
+16        if F(x_j) < F*: x* := x_j; F* := F(x_j)
+17      D := points of H near x_j within s (max - min) of the max f, s = 0.517
+18      d_j := the unit vector at the widest angle to D; if none leads away
+          from D, halve s and try again while s >= 0.00606
+19    if nobody has searched for 50 iterations:
+20      draw all x_j and v_j as at the start; next iteration
+21    g_j := best p of j and its two neighbours in a ring drawn at the start
+22    for each particle j:
+23      v_j := 0.371 v_j + 0.58 r1 (p_j - x_j) + 0.399 r2 (g_j - x_j)
+24      if d_j exists: v_j := v_j + max(0.682, 0.817) Gamma d_j
+25      x_j := x_j + v_j
+26      with chance 0.136: c := U(0, 1/n), and each coordinate of x_j moves,
+          with chance c, by 0.479 N(0, 1) of the width of X
+27  evaluate f(x*)
+28  return x*, f(x*), and the highest f of H near x*
+
+X           the box; a y outside is evaluated or clipped, as the problem says
+H           every point evaluated so far, with its f
+near        in the uncertainty set around a position; its radius is Gamma
+p_j, F_j    best position of j and its robust value; an unknown p has no pull
+x*, F*      best design of the whole search and its robust value
+D           the high-cost points; of more than 256 the highest
+r1, r2      U(0, 1), drawn for each coordinate
+n           the number of variables"""
+
+LEH = """\
+ 1  x := uniform in X; x* := x; F* := infinity
+ 2  while evaluations are left:
+ 3    search with 10 points, or as many as are left:
+ 4      y := uniform near x; evaluate f(y)
+ 5      if f(y) > F*: this search ends, and saves its other points
+ 6    if all its 10 points were evaluated:
+ 7      F(x) := the highest f of H near x, from this search or any other
+ 8      if F(x) < F*: x* := x; F* := F(x)
+ 9    if F* = infinity, or 200,000,000 distances were computed here:
+        x := uniform in X
+10    else: x := the centre of the largest empty hypersphere, by a genetic
+        algorithm (10 candidates, 4 generations, elites 1, tournaments of 2,
+        each coordinate shifted with chance 0.1 by up to 0.2 of the width of
+        X)
+11    if the radius of that hypersphere is below Gamma, and no variable is
+        exact: leave the loop
+12  evaluate f(x*)
+13  return x*, f(x*), and the highest f of H near x*
+"""
+
+
+def steps(chosen):
+    """Return the steps of a heuristic: a phrase that stands for each, and whether it has it."""
+    part, inner, movement = chosen.outer, chosen.inner, chosen.outer.movement
+    swarm = part if isinstance(part, Swarm) else None
+    rescue, directions = movement.rescue, movement.directions
+    mutation = swarm.mutation if swarm else None
+    return {
+        "particle": swarm is not None,
+        "v_j": swarm is not None,
+        "g_j := ": swarm is not None,
+        "nobody has searched": swarm is not None,
+        "d_j := the unit": directions is not None,
+        "if d_j exists": directions is not None,
+        "r3": directions is not None and directions.r3 == "random",
+        "d := the unit": isinstance(part, DescentSearch),
+        "rho": isinstance(part, DescentSearch),
+        "leave the loop": isinstance(part, LehSearch),
+        "hypersphere": isinstance(part, LehSearch) or isinstance(rescue, LehRelocation),
+        "idle": rescue is not None,
+        "H has an f > F_j": rescue is not None and inner.n_dorm,
+        "H prevents no search": rescue is not None and inner.n_dorm,
+        "this search ends": inner.stopping,
+        "any other": inner.n_pbest,
+        "cut each coordinate of v_j": swarm is not None and isinstance(swarm.capability.clamp, WidthClamp),
+        "U(-1, 1)": isinstance(mutation, UniformMutation),
+        "N(0, 1)": isinstance(mutation, GaussianMutation),
+        "for leaders": swarm is not None and isinstance(swarm.network, Clan),
+        "ring": swarm is not None and isinstance(swarm.network, Ring),
+        "(v_j +": swarm is not None and isinstance(swarm.capability.baseline, Constriction),
+    }
+
+
+def drawn(count):
+    """Yield random heuristics of components that have lines of their own; others are heard in their own words."""
+    for seed in range(count):
+        chosen = rf.grammar("extended").random(np.random.default_rng(seed))
+        parts = {type(value) for _, field, value in nodes(chosen) if field.is_component and type(value).verbs}
+        if parts - {Swarm, DescentSearch} <= set(module._LINES):
+            yield chosen
+
+
+def joined(chosen, budget=2000):
+    return re.sub(r"\s+", " ", listing(chosen, budget))
+
+
+def test_a_listing_is_readable():
+    assert listing(rf.heuristic("paper/30d/general")) == GENERAL
+    assert LEH in listing(rf.heuristic("leh"))
+
+
+def test_the_listing_has_exactly_the_steps_of_the_heuristic():
+    seen = {name: set() for name in steps(rf.heuristic("rpso"))}
+    for chosen in drawn(300):
+        text = joined(chosen)
+        for name, has in steps(chosen).items():
+            assert (name in text) == has, (name, text)
+            seen[name].add(has)
+    assert all(both == {True, False} for both in seen.values()), seen
+
+
+def test_every_number_of_the_outer_search_is_there():
+    for chosen in drawn(100):
+        numbers = set(re.findall(r"[\d.]+(?:e-\d+)?", joined(chosen)))
+        for path, field, value in nodes(chosen.outer):
+            if field.kind in (int, float):
+                assert f"{value:.3g}" in numbers, (path, value)
+
+
+def test_numbers_of_the_inner_search_are_those_that_the_engine_reads():
+    problem, found = rf.problem("sphere", 3), set()
+    for number, chosen in enumerate(drawn(120)):
+        budget = 200 + 37 * number
+        arrays, text = rf.Optimizer(problem, budget=budget, heuristic=chosen, rng=1).arrays, joined(chosen, budget)
+        extent, record, form = int(arrays["tally"]["extent"][0]), arrays["inner"][0], chosen.inner.form
+        assert f"search with {extent} points" in text
+        assert f"if all its {extent} points" in text
+        assert f"{budget:,} evaluations" in text
+        if isinstance(form, (InnerPso, InnerGa)):
+            members = int(record["swarm" if isinstance(form, InnerPso) else "population"])
+            assert f"a generation of {members}:" in text
+            assert ("then" in text) == (members < extent)
+            found.add((type(form), members < extent))
+            if members < extent and isinstance(form, InnerGa):
+                bred, tour = members - int(record["elites"]), int(record["tour"])
+                assert f"the {int(record['elites'])} highest; breed {bred} y by tournaments of {tour}," in text
+            elif members < extent:
+                assert f"{form.omega:.3g} w + {form.c1:.3g} r1 (its highest - y) + {form.c2:.3g} r2" in text
+        if "hypersphere" in text:
+            assert f"{int(arrays['tally']['work_limit'][0]):,} distances" in text
+    assert {(InnerPso, True), (InnerGa, True)} <= found
+
+
+def full():
+    """Return a heuristic with every step of a swarm."""
+    chosen = rf.heuristic("rpso+dd+leh")
+    assert isinstance(chosen.outer.movement, FullMovement)
+    capability = chosen.outer.capability.replace(clamp=WidthClamp(0.1))
+    return chosen.replace(outer=chosen.outer.replace(mutation=UniformMutation(0.2, 0.1), capability=capability))
+
+
+def test_the_move_has_the_order_of_the_engine():
+    source = inspect.getsource(outer).partition("def _move_as_swarm")[2].partition("@compiled")[0]
+    pairs = {
+        "choose": "g_j := ",
+        "relocate_if_dormant": "if idle_j >= 3",
+        "steer": "r1 (p_j - x_j)",
+        "add_descent": "if d_j exists",
+        "limit": "cut each coordinate of v_j",
+        "x[i] += v[i]": "x_j := x_j + v_j",
+        "mutate": "with chance 0.2",
+    }
+    order = sorted(pairs, key=source.index)
+    text = listing(full())
+    assert [pairs[name] for name in order] == sorted(pairs.values(), key=text.index)
+
+
+def test_an_iteration_has_the_order_of_the_machine():
+    marks = ["outside X", "evaluate f(y)", "this search ends", "F(x_j) :=", "F* := F", "d_j :=", "nobody has", "g_j :="]
+    text = listing(full())
+    assert marks == sorted(marks, key=text.index)
+    assert text.index("evaluate f(x*)") > text.index("with chance 0.2")
+
+
+def test_what_it_repeats_of_the_engine_is_still_so():
+    assert module.BARREN_LIMIT == machine.BARREN_LIMIT
+    for size in range(2, 51):
+        clans = rf.heuristic("rpso").outer.replace(network=Clan(), group=size)
+        assert f" {_groups(size)} clans" in joined(rf.heuristic("rpso").replace(outer=clans))
+
+
+@pytest.mark.parametrize(("sigma", "limit", "again"), [(0.1, 0.05, True), (0.1, 0.0501, False)])
+def test_halving_is_there_only_if_it_can_happen(sigma, limit, again):
+    chosen = rf.heuristic("descent-directions")
+    chosen = chosen.replace(outer=chosen.outer.replace(sigma=sigma, sigma_limit=limit))
+    assert ("halve s" in joined(chosen)) == again
+    assert ("there is no d, as s / 2 <" in joined(chosen)) != again
+
+
+def test_lines_are_short():
+    assert max(len(line) for chosen in drawn(300) for line in listing(chosen, 10**6).splitlines()) <= module.WIDTH
+
+
+def test_a_foreign_component_speaks_for_itself(monkeypatch):
+    monkeypatch.setattr(Network, "_alternatives", [*Network.alternatives()])
+    monkeypatch.setattr(Outer, "_alternatives", [*Outer.alternatives()])
+
+    @dataclass(frozen=True)
+    class Alone(Network):
+        """Nobody tells anybody anything."""
+
+        title: ClassVar[str] = "Alone"
+
+        def words(self) -> str:
+            return "particles keep to themselves"
+
+    @dataclass(frozen=True)
+    class Walk(Outer):
+        """A random walk."""
+
+        title: ClassVar[str] = "Walk"
+
+        def words(self) -> str:
+            return "one candidate stumbles on"
+
+    chosen = rf.heuristic("rpso")
+    assert "particles keep to themselves" in listing(chosen.replace(outer=chosen.outer.replace(network=Alone())))
+    assert "Walk learns from them, and moves: one candidate stumbles on" in joined(chosen.replace(outer=Walk()))
