@@ -24,6 +24,16 @@ class RobustforgeError(ValueError):
         head = f"{rule}; {fact}" if fact else rule
         super().__init__(". ".join(part.rstrip(".") for part in (head, fix) if part) + ".")
 
+    def __reduce__(self) -> Any:  # so that it comes back whole from another process, whatever a subclass takes
+        return _again, (type(self), self.rule, self.fact, self.fix, self.__dict__)
+
+
+def _again(kind: type[RobustforgeError], rule: str, fact: str, fix: str, state: dict[str, Any]) -> RobustforgeError:
+    error = kind.__new__(kind)
+    RobustforgeError.__init__(error, rule, fact, fix)
+    error.__dict__.update(state)
+    return error
+
 
 class ProblemError(RobustforgeError):
     """A box, an uncertainty set, a budget or an argument that makes no problem."""

@@ -190,9 +190,9 @@ def test_numbers_that_are_not_finite_are_null():
 
 
 def test_choices_are_those_of_the_library():
-    assert get_args(Variant) == cli.VARIANTS
-    assert get_args(Outside) == cli.OUTSIDE
-    assert get_args(OnFailure) == cli.ON_FAILURE
+    assert get_args(Variant) == cli.frame.VARIANTS
+    assert get_args(Outside) == cli.frame.OUTSIDE
+    assert get_args(OnFailure) == cli.frame.ON_FAILURE
 
 
 # --- verify

@@ -1,121 +1,45 @@
-"""The command line: solve a test problem, verify a design, show what there is. Thin, on top of everything else.
+"""The command line: solve, verify, breed, show what there is. Thin, on top of everything else.
 
-Only click and the standard library are imported here, so that `--help` answers before Numba is loaded; each command
-imports what it needs. `records`, `listings` and `grammars` hold what the commands hand out, `screens` shows it.
+Each command imports what it needs when it is called, so that `--help` answers before Numba is loaded. `records`,
+`listings`, `grammars` and `evolutions` hold what the commands hand out; `screens`, `anatomy` and `live` show it.
 """
 
 from __future__ import annotations
 
-import errno
 import secrets
 import signal
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from robustforge import __version__
+from robustforge.cli import breeding
+from robustforge.cli.frame import (
+    BUDGET,
+    FAILED,
+    INTERRUPTED,
+    SAMPLES,
+    SEED,
+    Commands,
+    examples,
+    give,
+    grammar_options,
+    json_option,
+    output_option,
+    problem_options,
+    search_options,
+)
 
 if TYPE_CHECKING:
     from robustforge.problem import Problem
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-FAILED, WRONG_CALL, INTERRUPTED = 1, 2, 130
-"""Exit codes beside 0: the work failed, the call was wrong, Ctrl-C (128 + SIGINT, as shells have it)."""
-
-SEED, SAMPLES, BUDGET = click.IntRange(min=0), click.IntRange(1, 10**9), click.IntRange(min=3)
-VARIANTS = ("original", "shifted", "rotated", "shifted-rotated")
-OUTSIDE = ("evaluate", "clip", "shrink")
-ON_FAILURE = ("raise", "infeasible", "unknown")
-
-
-class Commands(click.Group):
-    """Commands whose errors end in one line and an exit code, never in a stack trace."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order of the work, which is that of this file."""
-        return list(self.commands)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; turn the package's errors and Ctrl-C into a line on stderr and an exit code."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            click.echo("interrupted: there is nothing to show yet", err=True)
-            ctx.exit(INTERRUPTED)
-        except (MemoryError, OverflowError) as error:
-            fact = str(error) or "it does not"
-            _fail(ctx, f"the work must fit into memory; {fact}. Lower the dimension, the budget or the samples.")
-        except OSError as error:
-            if error.errno == errno.EPIPE:  # click ends quietly, as `| head` expects
-                raise
-            _fail(ctx, f"files must be readable and writable; {error}. Choose another file.", FAILED)
-        except ValueError as error:
-            from robustforge.errors import ObjectiveError, RobustforgeError
-
-            if not isinstance(error, RobustforgeError):
-                raise
-            _fail(ctx, str(error), FAILED if isinstance(error, ObjectiveError) else WRONG_CALL)
-
-
-def _fail(ctx: click.Context, message: str, code: int = WRONG_CALL) -> NoReturn:
-    click.echo(f"error: {' '.join(message.split())}", err=True)
-    ctx.exit(code)
-
-
-def _examples(*lines: str) -> str:
-    return "\n".join(["\b", "Example:" if len(lines) == 1 else "Examples:", *(f"  {line}" for line in lines)])
-
-
-def _options(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Return one decorator that adds all these options, in this order."""
-
-    def add(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
-
-def _choice(flag: str, meaning: str, names: tuple[str, ...]) -> Callable[[F], F]:
-    words = f"{', '.join(names[:-1])} or {names[-1]}"
-    kind = click.Choice(names)
-    return click.option(flag, type=kind, default=names[0], metavar="NAME", help=f"{meaning}: {words}.")
-
-
-_problem = _options(
-    click.option("--dimension", type=int, default=30, metavar="N", help="Number of variables."),
-    _choice("--variant", "The problem moved or turned", VARIANTS),
-    click.option("--variant-seed", type=SEED, metavar="N", help="Decides the variant, which needs one."),
-    _choice("--outside", "What to do with points off the box", OUTSIDE),
-)
-_search = _options(
-    click.option("--heuristic", metavar="NAME", show_default="by dimension", help="A name, or a .json file."),
-    click.option("--budget", type=int, default=2000, metavar="N", help="Evaluations in all."),
-    click.option("--seed", type=SEED, metavar="N", show_default="drawn, and shown", help="Same seed, same answer."),
-    _choice("--on-failure", "What a failed evaluation does", ON_FAILURE),
-)
-_grammar = _options(
-    click.option("--only", multiple=True, metavar="SLOT=A,B", help="Keep these alternatives of a slot."),
-    click.option("--without", multiple=True, metavar="NAME", help="Leave an alternative out, e.g. leh."),
-    click.option("--fix", multiple=True, metavar="FIELD=VALUE", help="Fix a value, or its limits: 20, 0.5:2, yes."),
-)
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-
-
-def _output(what: str) -> Callable[[F], F]:
-    kind = click.Path(dir_okay=False, writable=True)
-    return click.option("-o", "--output", metavar="FILE", type=kind, help=f"Save the {what} as JSON.")
 
 
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
-    epilog=_examples(
+    epilog=examples(
         "robustforge solve rastrigin --heuristic rpso+dd --seed 1 -o result.json", "robustforge verify result.json"
     ),
 )
@@ -127,12 +51,12 @@ def main() -> None:
     """
 
 
-@main.command(epilog=_examples("robustforge solve rastrigin --heuristic rpso+dd --seed 1 -o result.json"))
+@main.command(epilog=examples("robustforge solve rastrigin --heuristic rpso+dd --seed 1 -o result.json"))
 @click.argument("problem")
-@_problem
-@_search
-@_output("result")
-@_json
+@problem_options
+@search_options
+@output_option("result")
+@json_option
 @click.pass_context
 def solve(
     ctx: click.Context,
@@ -165,7 +89,7 @@ def solve(
     try:
         saved = records.save(record, output)
     finally:  # a full disk must not take the answer along
-        _give(record, as_json, lambda: screens.show_result(record, _radius(made), output if saved else None))
+        give(record, as_json, lambda: screens.show_result(record, _radius(made), output if saved else None))
     if interrupted:
         click.echo("interrupted: this is the best so far", err=True)
         ctx.exit(INTERRUPTED)
@@ -211,7 +135,7 @@ def _solved_in_sight(made: Problem, **arguments: Any) -> tuple[Any, bool]:
 
 
 @main.command(
-    epilog=_examples(
+    epilog=examples(
         "robustforge verify result.json",
         "robustforge verify sphere --dimension 30 --x 20",
         "robustforge solve sphere --json | robustforge verify -",
@@ -219,10 +143,10 @@ def _solved_in_sight(made: Problem, **arguments: Any) -> tuple[Any, bool]:
 )
 @click.argument("target", metavar="RESULT|PROBLEM")
 @click.option("--x", "design", metavar="X", help="A design: 1,2.5,... or one number for all variables.")
-@_problem
+@problem_options
 @click.option("--samples", type=SAMPLES, default=1_000_000, metavar="N", help="Random points around the design.")
 @click.option("--seed", type=SEED, default=1, metavar="N", help="Decides the random points.")
-@_json
+@json_option
 @click.pass_context
 def verify(
     ctx: click.Context, /, target: str, design: str | None, samples: int, seed: int, as_json: bool, **options: Any
@@ -246,34 +170,38 @@ def verify(
     with screens.waiting(f"trying {samples:,} points around the design, then climbing"):
         found = rf.verify(made, x, samples=samples, rng=seed)
     record = records.verification_record(spec, x, known, samples, seed, found)
-    _give(record, as_json, lambda: screens.show_verification(record, _radius(made)))
+    give(record, as_json, lambda: screens.show_verification(record, _radius(made)))
 
 
-@main.command(epilog=_examples("robustforge problems"))
-@_json
+for _command in (breeding.evolve, breeding.runs, breeding.champion):
+    main.add_command(_command)
+
+
+@main.command(epilog=examples("robustforge problems"))
+@json_option
 def problems(as_json: bool) -> None:
     """List the test problems."""
     from robustforge.cli import listings, screens
 
     rows = listings.problem_rows()
-    _give(rows, as_json, lambda: screens.show_problems(rows))
+    give(rows, as_json, lambda: screens.show_problems(rows))
 
 
-@main.command(epilog=_examples("robustforge heuristics"))
-@_json
+@main.command(epilog=examples("robustforge heuristics"))
+@json_option
 def heuristics(as_json: bool) -> None:
     """List the ready-made heuristics."""
     from robustforge.cli import listings, screens
 
     rows = listings.heuristic_rows()
-    _give(rows, as_json, lambda: screens.show_heuristics(rows))
+    give(rows, as_json, lambda: screens.show_heuristics(rows))
 
 
-@main.command(epilog=_examples("robustforge show rpso+dd", "robustforge show rpso+dd -o mine.json"))
+@main.command(epilog=examples("robustforge show rpso+dd", "robustforge show rpso+dd -o mine.json"))
 @click.argument("heuristic")
 @click.option("--budget", type=BUDGET, default=2000, metavar="N", help="Evaluations that it is shown for.")
-@_output("heuristic")
-@_json
+@output_option("heuristic")
+@json_option
 def show(heuristic: str, budget: int, output: str | None, as_json: bool) -> None:
     """Show a heuristic: its tree, in words, and as pseudo-code.
 
@@ -281,19 +209,19 @@ def show(heuristic: str, budget: int, output: str | None, as_json: bool) -> None
     heuristic runs it, with every choice and number filled in.
     """
     import robustforge as rf
-    from robustforge.cli import listings, records, screens
+    from robustforge.cli import anatomy, listings, records
 
     records.check_folder(output)
     chosen = rf.heuristic(heuristic)
     if output:
         chosen.save(output)
     record = listings.heuristic_record(heuristic, chosen, budget)
-    _give(record, as_json, lambda: screens.show_heuristic(record, output))
+    give(record, as_json, lambda: anatomy.show_heuristic(record, output))
 
 
-@main.command(epilog=_examples("robustforge components", "robustforge components network"))
+@main.command(epilog=examples("robustforge components", "robustforge components network"))
 @click.argument("slot", required=False)
-@_json
+@json_option
 def components(slot: str | None, as_json: bool) -> None:
     """List the parts that heuristics are made of.
 
@@ -302,36 +230,26 @@ def components(slot: str | None, as_json: bool) -> None:
     from robustforge.cli import listings, screens
 
     rows = listings.component_rows(slot)
-    _give(rows, as_json, lambda: screens.show_components(rows))
+    give(rows, as_json, lambda: screens.show_components(rows))
 
 
 @main.command(
-    epilog=_examples("robustforge grammar extended", "robustforge grammar --only network=global,ring --fix group=20")
+    epilog=examples("robustforge grammar extended", "robustforge grammar --only network=global,ring --fix group=20")
 )
 @click.argument("name", default="paper")
-@_grammar
-@_json
+@grammar_options
+@json_option
 def grammar(name: str, only: tuple[str, ...], without: tuple[str, ...], fix: tuple[str, ...], as_json: bool) -> None:
     """Show the rules that heuristics are derived by.
 
     NAME is paper, the paper's own rules, or extended, with what was added to them. Each restriction can be given
     several times.
     """
-    from robustforge.cli import grammars, screens
+    from robustforge.cli import anatomy, grammars
 
     record = grammars.grammar_record(grammars.parse_grammar(name, only, without, fix))
-    _give(record, as_json, lambda: screens.show_grammar(record))
+    give(record, as_json, lambda: anatomy.show_grammar(record))
 
 
 def _radius(made: Problem) -> float:
     return float(made.geometry.radii.max())
-
-
-def _give(record: Any, as_json: bool, show: Callable[[], None]) -> None:
-    """Hand out a record: as JSON for programs, or on a screen for people."""
-    from robustforge.cli import records
-
-    if as_json:
-        click.echo(records.to_json(record), nl=False)
-    else:
-        show()

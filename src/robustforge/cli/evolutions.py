@@ -15,9 +15,9 @@ from robustforge.cli.listings import Record
 from robustforge.cli.objectives import load_problems
 from robustforge.errors import EvolutionError, StoreError
 from robustforge.evolution import Evolution
-from robustforge.evolution.evolve import checked_problems, default_name, make_settings, open_workshop
+from robustforge.evolution.entry import checked_problems, default_name, make_settings, open_workshop
 from robustforge.execution import connect
-from robustforge.heuristic import Grammar
+from robustforge.heuristic import Grammar, Heuristic
 from robustforge.problem import Problem
 from robustforge.store import FINAL, Experiment, Store
 
@@ -79,7 +79,7 @@ def _cluster(address: str | None) -> Iterator[Any]:
 def evolution_record(evolution: Evolution, store: str) -> Record:
     """Return an evolution as plain data."""
     fitness = [evolution.fitness(generation) for generation in evolution.generations]
-    champion = evolution.champion
+    champion, latest = evolution.champion, evolution.final or evolution.generations[-1]
     return {
         "format": EVOLUTION_FORMAT,
         "name": evolution.name,
@@ -94,8 +94,10 @@ def evolution_record(evolution: Evolution, store: str) -> Record:
         ],
         "champion": {
             "id": champion.id,
-            "means": evolution.champion_means,
-            "repeats": evolution.settings.final_repeats if evolution.finished else evolution.settings.repeats,
+            "means": [
+                {"problem": name, "mean": mean, "runs": int(latest.repeats[0])}
+                for name, mean in evolution.champion_means.items()
+            ],
             "heuristic": json.loads(champion.to_json()),
         },
         "runs": evolution.progress.found + evolution.progress.made,
@@ -110,8 +112,11 @@ def run_rows(path: str) -> list[Record]:
         return [_run_row(store, experiment) for experiment in store.experiments()]
 
 
-def champion_record(path: str, name: str | None) -> Record:
-    """Return the champion of an evolution in a store; of one that goes on, the best of its last complete generation."""
+def champion_record(path: str, name: str | None) -> tuple[Record, Heuristic]:
+    """Return the champion of an evolution in a store, as plain data and as such.
+
+    Of one that is not finished, it is the best of its last complete generation.
+    """
     with Store.read(path) as store:
         experiment = _chosen(store, name)
         members = store.members(experiment)
@@ -123,15 +128,18 @@ def champion_record(path: str, name: str | None) -> Record:
             )
         stage = FINAL if experiment.champion else max(members)
         best = experiment.champion or members[stage][0]
-        return {
+        heuristic = store.heuristic(best)
+        record = {
             "name": experiment.name,
             "finished": experiment.champion is not None,
             "generation": None if stage == FINAL else stage + 1,
             "generations": experiment.settings["generations"],
             "id": best,
             "means": _means(store, experiment, stage, best),
-            "heuristic": json.loads(store.heuristic(best).to_json()),
+            "budget": experiment.settings["budget"],
+            "heuristic": json.loads(heuristic.to_json()),
         }
+        return record, heuristic
 
 
 def _chosen(store: Store, name: str | None) -> Experiment:

@@ -32,10 +32,26 @@ def watching(evolution: Evolution, to_stderr: bool) -> Iterator[Callable[[Evolut
     """
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda going: click.echo(generation_line(going), err=to_stderr)
+        yield Lines(to_stderr)
         return
     with Live(View(evolution), console=console, refresh_per_second=4, transient=True):
         yield lambda going: None
+
+
+class Lines:
+    """Prints a line per generation, but for those that were in the store already."""
+
+    def __init__(self, to_stderr: bool) -> None:
+        self._to_stderr, self._made = to_stderr, 0
+
+    def __call__(self, evolution: Evolution) -> None:
+        progress = evolution.progress
+        if progress.made == self._made:
+            return
+        if self._made == 0 and progress.found:
+            click.echo(f"going on; {progress.found:,} runs are in the store", err=self._to_stderr)
+        self._made = progress.made
+        click.echo(generation_line(evolution), err=self._to_stderr)
 
 
 def generation_line(evolution: Evolution) -> str:
@@ -48,9 +64,7 @@ def generation_line(evolution: Evolution) -> str:
         f"median {number(float(np.median(fitness)))}",
     ]
     progress = evolution.progress
-    if progress.made:
-        parts += [f"{progress.rate:.0f} runs/s", f"{duration(progress.seconds_left)} left"]
-    return "  ".join(parts)
+    return "  ".join([*parts, f"{progress.rate:.0f} runs/s", f"{duration(progress.seconds_left)} left"])
 
 
 class View:

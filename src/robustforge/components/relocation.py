@@ -167,7 +167,7 @@ class LehRelocation(Relocation):
 
     def words(self) -> str:
         return (
-            f"after {self.dorm} idle iterations a particle goes to the centre of the largest empty hypersphere "
+            f"after {_idle(self.dorm)} a particle goes to the centre of the largest empty hypersphere "
             f"(found by {self.population} candidates, {GENERATIONS} generations)"
         )
 
@@ -182,7 +182,11 @@ class RandomRelocation(Relocation):
     relocate: ClassVar[Any] = staticmethod(_relocate_randomly)
 
     def words(self) -> str:
-        return f"after {self.dorm} idle iterations a particle goes to a random point"
+        return f"after {_idle(self.dorm)} a particle goes to a random point"
+
+
+def _idle(count: int) -> str:
+    return "an idle iteration" if count == 1 else f"{count} idle iterations"
 
 
 @inlined

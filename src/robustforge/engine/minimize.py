@@ -127,6 +127,8 @@ class Objective:
     def _tried(self, x: Floats) -> Any:
         try:
             return self.call(x, *self.args)
+        except MemoryError:
+            raise
         except Exception as error:
             self.error = error
             return np.nan

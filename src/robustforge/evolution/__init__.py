@@ -1,7 +1,7 @@
 """Breeding heuristics by the grammar: operators, fitness, the generation loop."""
 
+from robustforge.evolution.entry import evolve
 from robustforge.evolution.evolution import Evolution, Generation
-from robustforge.evolution.evolve import evolve
 from robustforge.evolution.settings import Settings
 
 __all__ = ["Evolution", "Generation", "Settings", "evolve"]

@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-import robustforge
 from robustforge.evolution.fitness import Floats, order, survivors
 from robustforge.evolution.operators import breed, first_population
 from robustforge.evolution.settings import Settings
@@ -204,7 +204,7 @@ class Process:
         laps = sorted({-(-repeats * lap // LAPS) for lap in range(1, LAPS + 1)}) if racing else [repeats]
         running, places, behind = np.arange(len(population)), np.zeros(len(population), np.intp), []
         for lap in laps:
-            self._run(number, [(population[k], ids[k]) for k in running], range(lap))
+            self._run(number, [(population[int(k)], ids[int(k)]) for k in running], range(lap))
             places[running] = lap
             if lap < repeats:
                 stay = survivors(self._values(number, [ids[k] for k in running], lap), *self._rule)
@@ -213,7 +213,7 @@ class Process:
                 running = running[stay]
         means = np.array([self._means(number, id, int(lap)) for id, lap in zip(ids, places, strict=True)])
         best_first = np.concatenate([group[order(means[group])] for group in (running, *behind[::-1]) if group.size])
-        made = Generation(number, tuple(population[k] for k in best_first), means[best_first], places[best_first])
+        made = Generation(number, tuple(population[int(k)] for k in best_first), means[best_first], places[best_first])
         self._store.add_generation(self._experiment, number, [ids[k] for k in best_first])
         return made
 
@@ -264,5 +264,5 @@ def described(evolution: Evolution) -> dict[str, Any]:
         "problems": [problem.to_dict() for problem in evolution.problems],
         **evolution.settings.to_dict(),
         "grammar": evolution.grammar.fingerprint,
-        "version": robustforge.__version__,
+        "version": version("robustforge"),
     }

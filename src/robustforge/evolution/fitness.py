@@ -72,7 +72,7 @@ def survivors(values: Floats, level: float, least: int) -> npt.NDArray[np.bool_]
     freedom = (blocks - 1) * (count - 1)
     rest = max(0.0, 1.0 - statistic / (blocks * (count - 1)))
     gap = _quantile(1 - level / 2, freedom) * np.sqrt(2 * blocks * rest * spread / freedom)
-    stay = sums - sums.min() <= gap
+    stay = np.asarray(sums - sums.min() <= gap, np.bool_)
     stay[np.argsort(sums, kind="stable")[:least]] = True
     return stay
 

@@ -239,7 +239,7 @@ class Store:
         rows = self._rows(
             "SELECT id, name, kind, settings, grammar, champion, begun, ended FROM experiment ORDER BY id"
         )
-        return [Experiment(*row[:3], json.loads(row[3]), json.loads(row[4]), *row[5:]) for row in rows]
+        return [Experiment(*(_from_json(value, k) for k, value in enumerate(row))) for row in rows]
 
     def experiment(self, name: str) -> Experiment:
         """Return one experiment by its name."""
@@ -261,7 +261,8 @@ class Store:
     def count_runs(self, experiment: Experiment) -> tuple[int, int]:
         """Return how many runs an experiment has, and how many of them failed."""
         rows = self._rows("SELECT count(*), count(failure) FROM run WHERE experiment = ?", experiment.id)
-        return next(iter(rows))
+        runs, failures = next(rows)
+        return int(runs), int(failures)
 
     def members(self, experiment: Experiment) -> dict[int, list[str]]:
         """Return the ids of who was in each complete generation, best first."""
@@ -390,6 +391,10 @@ def _from_column(name: str, value: Any) -> Any:
     if value is None:
         return "" if name == "failure" else math.nan
     return value
+
+
+def _from_json(value: Any, column: int) -> Any:
+    return json.loads(value) if column in (3, 4) else value  # settings and grammar
 
 
 def _now() -> str:

@@ -162,8 +162,8 @@ def _value(problem: Problem, point: Floats, on_failure: OnFailure) -> float:
     """Return the value of a Python objective; NaN for what is none, unless that is to be raised."""
     try:
         return _number(problem(point), point)
-    except Exception:
-        if on_failure == "raise":
+    except Exception as error:
+        if on_failure == "raise" or isinstance(error, MemoryError):
             raise
         return np.nan
 

@@ -1,0 +1,139 @@
+"""The commands that breed heuristics, and look into what was bred: `evolve`, `runs` and `champion`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from robustforge.cli.frame import (
+    INTERRUPTED,
+    ON_FAILURE,
+    SAMPLES,
+    SEED,
+    choice,
+    examples,
+    give,
+    grammar_options,
+    json_option,
+    options,
+    output_option,
+    problem_options,
+)
+
+COUNT = click.IntRange(min=1)
+LEVEL = 0.05
+
+_breeding = options(
+    click.option("--population", type=COUNT, default=50, metavar="N", help="Heuristics in a generation."),
+    click.option("--generations", type=COUNT, default=40, metavar="N", help="Generations, the random first included."),
+    click.option("--repeats", type=COUNT, default=20, metavar="N", help="Runs of each heuristic on each problem."),
+    click.option("--budget", type=COUNT, default=2000, metavar="N", help="Evaluations of a run."),
+    click.option("--tournament", type=COUNT, default=3, metavar="N", help="Heuristics drawn to choose a parent."),
+    click.option("--elites", type=click.IntRange(min=0), default=2, metavar="N", help="Best that survive unchanged."),
+    click.option("--mutation", type=click.FloatRange(0, 1), default=0.3, metavar="P", help="Chance of a mutation."),
+    click.option("--samples", type=SAMPLES, default=10_000, metavar="N", help="Points of a design's re-estimate."),
+    click.option("--finalists", type=COUNT, default=5, metavar="N", help="Best that are compared at the end."),
+    click.option("--final-repeats", type=COUNT, default=100, metavar="N", help="Runs of each of them, on new seeds."),
+    click.option("--race", is_flag=True, help=f"No more repeats for the clearly worse (Friedman, {LEVEL:.0%})."),
+    choice("--on-failure", "What a failed evaluation does", ON_FAILURE),
+    click.option("--seed", type=SEED, default=1, metavar="N", help="Same seed, same outcome."),
+)
+
+
+@click.command(
+    epilog=examples(
+        "robustforge evolve rastrigin --dimension 10 --population 20 --generations 10",
+        "robustforge evolve sphere ackley rastrigin --dimension 30 --name trio",
+        "robustforge evolve --objective mymodels:family --dimension 12",
+    )
+)
+@click.argument("problems", nargs=-1)
+@problem_options
+@click.option("--objective", metavar="MODULE:NAME", help="Your own: a Problem, a list, or a function of --dimension.")
+@click.option("--grammar", default="paper", metavar="NAME", help="Which heuristics there are: paper or extended.")
+@grammar_options
+@_breeding
+@click.option("--store", default="runs.db", metavar="FILE", help="Keeps every run.")
+@click.option("--name", metavar="NAME", show_default="after the problems", help="What it is called in the store.")
+@click.option("--workers", type=COUNT, metavar="N", show_default="all cores", help="Cores of this machine.")
+@click.option("--dask", metavar="ADDRESS", help="Use the workers of this Dask scheduler instead.")
+@click.option("--time-limit", type=float, metavar="S", help="Seconds after which a run has failed.")
+@output_option("champion")
+@json_option
+@click.pass_context
+def evolve(
+    ctx: click.Context,
+    /,
+    problems: tuple[str, ...],
+    objective: str | None,
+    grammar: str,
+    only: tuple[str, ...],
+    without: tuple[str, ...],
+    fix: tuple[str, ...],
+    store: str,
+    name: str | None,
+    workers: int | None,
+    dask: str | None,
+    time_limit: float | None,
+    output: str | None,
+    as_json: bool,
+    race: bool,
+    **given: Any,
+) -> None:
+    """Breed a heuristic for your problems.
+
+    PROBLEMS are test problems by name, or all; with several, what is good on all of them is bred. Every run is kept:
+    after Ctrl-C, or worse, the same command goes on where it stopped.
+    """
+    from robustforge.cli import evolutions, live, outcomes, records
+    from robustforge.cli.grammars import parse_grammar
+
+    records.check_folder(output)
+    place = {key: given.pop(key) for key in ("dimension", "variant", "variant_seed", "outside")}
+    if ctx.get_parameter_source("dimension") is ParameterSource.DEFAULT:
+        place["dimension"] = None
+    chosen = evolutions.chosen_problems(problems, objective, place)
+    settings = {**given, "race": LEVEL if race else 0.0}
+    evolution = evolutions.new_evolution(name, chosen, parse_grammar(grammar, only, without, fix), settings)
+    try:
+        with live.watching(evolution, to_stderr=as_json) as after_each:
+            evolutions.bred(evolution, store, workers, dask, time_limit, after_each)
+    except KeyboardInterrupt:
+        click.echo(f"interrupted: what was run is in {store}; the same command goes on from there", err=True)
+        ctx.exit(INTERRUPTED)
+    if output:
+        evolution.champion.save(output)
+    record = evolutions.evolution_record(evolution, store)
+    give(record, as_json, lambda: outcomes.show_evolution(record, evolution.champion, output))
+
+
+@click.command(epilog=examples("robustforge runs runs.db"))
+@click.argument("store")
+@json_option
+def runs(store: str, as_json: bool) -> None:
+    """List what a store holds, also while a run goes on."""
+    from robustforge.cli import evolutions, outcomes
+
+    rows = evolutions.run_rows(store)
+    give(rows, as_json, lambda: outcomes.show_runs(rows))
+
+
+@click.command(epilog=examples("robustforge champion runs.db --name rastrigin-30 -o champion.json"))
+@click.argument("store")
+@click.option("--name", metavar="NAME", show_default="the only one", help="Which run.")
+@output_option("champion")
+@json_option
+def champion(store: str, name: str | None, output: str | None, as_json: bool) -> None:
+    """Take the champion out of a store.
+
+    Of a run that is not finished, it is the best of the last complete generation.
+    """
+    from robustforge.cli import evolutions, outcomes, records
+
+    records.check_folder(output)
+    record, heuristic = evolutions.champion_record(store, name)
+    if output:
+        heuristic.save(output)
+    give(record, as_json, lambda: outcomes.show_champion(record, heuristic, output))

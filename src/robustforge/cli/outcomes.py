@@ -1,0 +1,92 @@
+"""What was bred, on a screen: the end of an evolution, a champion, the list of what a store holds."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from robustforge.cli.layout import columns, indented, number, paragraphs, show, title
+from robustforge.cli.listings import Record
+from robustforge.heuristic import Heuristic
+
+
+def show_evolution(record: Record, champion: Heuristic, path: str | None) -> None:
+    """Print what came out of an evolution.
+
+    Args:
+        record: The evolution.
+        champion: Its champion.
+        path: Where the champion was saved, if it was.
+    """
+    figures = paragraphs(12)
+    new, every = record["new_runs"], record["runs"]
+    figures.add_row("runs", f"{every:,}" + (f", {every - new:,} of them from the store" if every > new else ""))
+    if record["failures"]:
+        figures.add_row("failed", f"{record['failures']:,} runs")
+    first, last = record["generations"][0], record["generations"][-1]
+    kind = "mean worst case" if len(record["problems"]) == 1 else "0: best, 1: median of the first generation"
+    figures.add_row(
+        "best", f"{number(first['best'])} -> {number(last['best'])} in {last['number']} generations ({kind})"
+    )
+    heading = f"{record['name']}: finished" + ("" if new else ", and was before; nothing was run")
+    name = f"--name {record['name']} " if path is None else ""
+    hint = (
+        f"Saved to {path}. To use it: robustforge solve PROBLEM --heuristic {path}"
+        if path
+        else f"To keep it: robustforge champion {record['store']} {name}-o champion.json"
+    )
+    show(
+        title(heading),
+        "",
+        indented(figures),
+        "",
+        *_champion(record["champion"], champion, record["settings"]["budget"]),
+        "",
+        Text(hint, style="dim"),
+    )
+
+
+def show_champion(record: Record, champion: Heuristic, path: str | None) -> None:
+    """Print the champion of a run in a store, or the best so far."""
+    what = "champion" if record["finished"] else f"best of generation {record['generation']} of {record['generations']}"
+    if path:
+        hint = f"Saved to {path}. To use it: robustforge solve PROBLEM --heuristic {path}"
+    else:
+        hint = "Add -o FILE to save it; robustforge solve PROBLEM --heuristic FILE then uses it."
+    show(
+        title(f"{record['name']}: {what}"),
+        "",
+        *_champion(record, champion, record["budget"]),
+        "",
+        Text(hint, style="dim"),
+    )
+
+
+def show_runs(rows: list[Record]) -> None:
+    """Print what a store holds, a line each."""
+    table = columns("name", "problems", "generation", "runs", "state", "begun")
+    for row in rows:
+        names = row["problems"]
+        problems = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        state = "finished" if row["finished"] else "not finished"
+        if row["failures"]:
+            state += f", {row['failures']:,} runs failed"
+        generation = f"{row['generation']} of {row['generations']}"
+        begun = row["begun"][:16].replace("T", " ")
+        table.add_row(Text(row["name"], style="bold"), problems, generation, f"{row['runs']:,}", state, begun)
+    hint = (
+        "`robustforge champion STORE --name NAME` takes a champion out; the command that began a run goes on with it."
+    )
+    show(table, "", Text(hint, style="dim"))
+
+
+def _champion(record: Record, champion: Heuristic, budget: int) -> list[RenderableType]:
+    """Return a champion: what it is worth, and what it does."""
+    values = columns("problem", "mean worst case", "runs")
+    for row in record["means"]:
+        values.add_row(row["problem"], Text(number(row["mean"]), style="bold"), str(row["runs"]))
+    lines = Table.grid(padding=(0, 1, 0, 0))
+    for line in champion.describe(budget).splitlines():
+        lines.add_row("-", Text(line.removeprefix("- ")))
+    return [Text.assemble("  champion ", (record["id"], "dim")), "", indented(values), "", indented(lines)]
