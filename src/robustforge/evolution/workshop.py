@@ -1,7 +1,9 @@
 """The workshop: gets trials done through an executor, in chunks worth sending, and outlives workers that do not.
 
-A chunk whose worker died is taken apart: each of its runs is tried again alone, and a run that takes its worker along
-a second time has failed, with the reason. All others are as if nothing had happened.
+A chunk whose worker died is taken apart: each of its runs is tried again by itself, and a run that takes its worker
+along a second time has failed, with the reason. Where workers hold several tasks, as Dask's do, the innocent die with
+the guilty: then the suspects are tried one after the other, with nothing else at work. All other runs are as if nothing
+had happened.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from dataclasses import replace
 
 from robustforge.evolution.settings import Settings
 from robustforge.evolution.trial import Trial, run_trials
-from robustforge.execution import OutOfTime, death_of
+from robustforge.execution import OutOfTime, WorkerError, death_of
 from robustforge.problem import Problem
 from robustforge.store import Run
 
@@ -49,9 +51,12 @@ class Workshop:
         suspects: deque[Trial] = deque()
         attempts: Counter[tuple[int, int, str, int]] = Counter()
         flying: dict[Future[list[Run]], list[Trial]] = {}
+        together = False  # whether a worker holds several tasks, which die together
         try:
             while waiting or suspects or flying:
-                while (waiting or suspects) and len(flying) < 2 * self._width:
+                while len(flying) < (2 * self._width if not (suspects and together) else 1):
+                    if not (suspects or waiting):
+                        break
                     chunk = [suspects.popleft()] if suspects else self._next_chunk(waiting)
                     flying[self._submit(chunk)] = chunk
                 for future in wait(flying, return_when=FIRST_COMPLETED).done:
@@ -60,17 +65,17 @@ class Workshop:
                     if error is None:
                         self._learn(future.result())
                         keep(future.result())
-                    elif (reason := death_of(error)) is None:
+                        continue
+                    reason = death_of(error)
+                    if reason is None:
                         raise error
-                    elif len(chunk) > 1:
-                        suspects.extend(chunk)
+                    together = not isinstance(error, WorkerError)
+                    alone = len(chunk) == 1 and not (together and flying)
+                    attempts[chunk[0].run.key] += alone
+                    if alone and (isinstance(error, OutOfTime) or attempts[chunk[0].run.key] == ATTEMPTS):
+                        keep([replace(chunk[0].run, failure=reason)])
                     else:
-                        run = chunk[0].run
-                        attempts[run.key] += 1
-                        if isinstance(error, OutOfTime) or attempts[run.key] == ATTEMPTS:
-                            keep([replace(run, failure=reason)])
-                        else:
-                            suspects.extend(chunk)
+                        suspects.extend(chunk)
         finally:
             for future in flying:
                 future.cancel()

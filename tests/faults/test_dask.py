@@ -1,0 +1,80 @@
+"""An evolution on a Dask cluster: the same rows, also when a worker is killed in the middle of a generation."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import dask
+import pytest
+from tests.faults.test_kills import stored, timeless
+
+import robustforge as rf
+from robustforge.store import Store
+
+distributed = pytest.importorskip("distributed")
+
+SETTINGS = {"population": 8, "generations": 3, "repeats": 6, "budget": 300, "samples": 300, "final_repeats": 10}
+
+
+def problem():
+    return rf.problem("ackley", 5)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    path = tmp_path_factory.mktemp("reference") / "r.db"
+    rf.evolve(problem(), store=path, **SETTINGS)
+    return timeless(stored(path))
+
+
+def test_the_rows_are_the_same_on_two_dask_workers(cluster, reference, tmp_path):
+    with distributed.Client(cluster, set_as_default=False) as client:
+        rf.evolve(problem(), store=tmp_path / "d.db", executor=client.get_executor(pure=False), **SETTINGS)
+    assert timeless(stored(tmp_path / "d.db")) == reference
+
+
+def test_a_worker_that_is_killed_in_a_generation_changes_nothing(cluster, reference, tmp_path, monkeypatch):
+    whole, stores = Store.add, []
+    with distributed.Client(cluster, set_as_default=False) as client:
+        pids = list(client.run(os.getpid).values())
+        assert len(pids) == 2
+
+        def killing(self, experiment, runs):
+            stores.append(len(runs))
+            if len(stores) == 4:
+                os.kill(pids[0], signal.SIGKILL)
+            return whole(self, experiment, runs)
+
+        monkeypatch.setattr(Store, "add", killing)
+        evolution = rf.evolve(problem(), store=tmp_path / "k.db", executor=client.get_executor(pure=False), **SETTINGS)
+    assert evolution.finished
+    assert len(stores) > 4
+    assert timeless(stored(tmp_path / "k.db")) == reference
+
+
+def deadly(x):
+    if 4.85 < x[0] < 4.9:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return float(x @ x)
+
+
+def test_an_objective_that_kills_dask_workers_fails_alone(tmp_path):
+    """Dask itself would try each deadly task on four workers, and blame what waits on them, too."""
+    bowl = rf.Problem(deadly, [(-5.0, 5.0)] * 2, rf.Ball(0.5), name="bowl")
+    tiny = {"population": 4, "generations": 1, "repeats": 2, "budget": 60, "samples": 30, "final_repeats": 2}
+    once = dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with once, distributed.LocalCluster(**local) as fragile, distributed.Client(fragile) as client:
+        evolution = rf.evolve(bowl, store=tmp_path / "f.db", executor=client.get_executor(pure=False), **tiny)
+    runs = stored(tmp_path / "f.db").values()
+    failed = [run for run in runs if run.failure]
+    assert evolution.finished
+    assert 0 < len(failed) < len(runs)
+    assert all("the process died" in run.failure for run in failed)
