@@ -4,8 +4,8 @@
 
 For Sphere and Rastrigin in 10D, and for each seed, one evolution, and one "evolution" of a single generation that is as
 large as all generations of the other together: as many runs, the same choice of a champion among the best five on fresh
-seeds. Then both champions are run on further fresh seeds; the values of all seeds are pooled and compared by a one-sided
-rank-sum test.
+seeds. Then both champions are run on further fresh seeds; the values of all seeds are pooled and compared by a
+one-sided rank-sum test.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 
 import robustforge as rf
-from robustforge.evolution.settings import Settings
-from robustforge.evolution.trial import run_trials, trial
+from judging import fresh_values
 
 DIMENSION = 10
-SMALL = {"population": 20, "generations": 10, "repeats": 5, "budget": 1000, "samples": 2000, "final_repeats": 40}
-FRESH = 987_654_321
-"""Seed of the runs that judge; no evolution uses it."""
+SMALL = {"population": 20, "generations": 20, "repeats": 5, "budget": 1000, "samples": 1000, "final_repeats": 40}
+JUDGED = {"budget": SMALL["budget"], "samples": SMALL["samples"]}
 
 
 @dataclass
@@ -39,23 +37,16 @@ class Outcome:
         return float(mannwhitneyu(self.bred, self.drawn, alternative="less").pvalue)
 
 
-def fresh_values(problem: rf.Problem, heuristic: rf.Heuristic, runs: int, number: int) -> list[float]:
-    """Return values of a heuristic on seeds that nobody has seen."""
-    settings = Settings(seed=FRESH, budget=SMALL["budget"], samples=SMALL["samples"])
-    made = run_trials(problem, settings, [trial(settings, heuristic, "", number, 0, k) for k in range(runs)])
-    return [run.value for run in made]
-
-
 def compare(name: str, seeds: int, runs: int) -> Outcome:
     """Return the pooled values of bred and of drawn champions on one problem."""
     problem = rf.problem(name, DIMENSION)
     everyone = {**SMALL, "population": SMALL["population"] * SMALL["generations"], "generations": 1}
-    bred: list[float] = []
-    drawn: list[float] = []
+    bred, drawn = [], []
     for seed in range(1, seeds + 1):
-        bred += fresh_values(problem, rf.evolve(problem, seed=seed, **SMALL).champion, runs, seed)
-        drawn += fresh_values(problem, rf.evolve(problem, seed=seed, **everyone).champion, runs, seed)
-    return Outcome(name, np.array(bred), np.array(drawn))
+        for champions, settings in ((bred, SMALL), (drawn, everyone)):
+            champion = rf.evolve(problem, seed=seed, **settings).champion
+            champions.append(fresh_values(problem, champion, runs, seed, **JUDGED))
+    return Outcome(name, np.concatenate(bred), np.concatenate(drawn))
 
 
 def main() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numba import njit
 
 import robustforge as rf
+from robustforge.errors import StoreError
+from robustforge.store import Store
 
 
 @njit
@@ -35,3 +39,16 @@ def same(a, b) -> bool:
         and a.fun == b.fun
         and a.nominal_fun == b.nominal_fun
     )
+
+
+def stored(path):
+    """All runs in a store by key, timings included; none while there is no store."""
+    try:
+        with Store.read(path) as store:
+            return {run.key: run for experiment in store.experiments() for run in store.runs(experiment)}
+    except StoreError:
+        return {}
+
+
+def timeless(runs):
+    return {key: repr(replace(run, seconds=0.0)) for key, run in runs.items()}

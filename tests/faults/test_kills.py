@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import numpy as np
 
 import robustforge as rf
+from conftest import stored, timeless
 from robustforge.errors import StoreError
 from robustforge.store import Store
 
@@ -49,15 +49,6 @@ rf.evolve(rf.problem("rastrigin", 6), store=sys.argv[1], workers=2, **{SETTINGS!
 """
 
 
-def stored(path):
-    """All runs in a store by key, timings included; none while there is no store."""
-    try:
-        with Store.read(path) as store:
-            return {run.key: run for experiment in store.experiments() for run in store.runs(experiment)}
-    except StoreError:
-        return {}
-
-
 def count(path):
     try:
         with Store.read(path) as store:
@@ -71,10 +62,6 @@ def logged(path):
         return []
     lines = [line.split() for line in path.read_text().splitlines()]
     return [(int(line[0]), int(line[1]), line[2], int(line[3])) for line in lines if len(line) == 4]
-
-
-def timeless(runs):
-    return {key: repr(replace(run, seconds=0.0)) for key, run in runs.items()}
 
 
 def test_twenty_kills_at_random_moments_change_nothing(tmp_path):

@@ -7,9 +7,9 @@ import signal
 
 import dask
 import pytest
-from tests.faults.test_kills import stored, timeless
 
 import robustforge as rf
+from conftest import stored, timeless
 from robustforge.store import Store
 
 distributed = pytest.importorskip("distributed")
@@ -23,7 +23,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as made:
         yield made
 
 
@@ -70,7 +70,7 @@ def test_an_objective_that_kills_dask_workers_fails_alone(tmp_path):
     bowl = rf.Problem(deadly, [(-5.0, 5.0)] * 2, rf.Ball(0.5), name="bowl")
     tiny = {"population": 4, "generations": 1, "repeats": 2, "budget": 60, "samples": 30, "final_repeats": 2}
     once = dask.config.set({"distributed.scheduler.allowed-failures": 0})
-    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with once, distributed.LocalCluster(**local) as fragile, distributed.Client(fragile) as client:
         evolution = rf.evolve(bowl, store=tmp_path / "f.db", executor=client.get_executor(pure=False), **tiny)
     runs = stored(tmp_path / "f.db").values()

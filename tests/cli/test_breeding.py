@@ -1,0 +1,252 @@
+"""Breeding at the command line: what people see, what programs read, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+import robustforge as rf
+from robustforge import cli
+from robustforge.cli.live import bars, duration
+from robustforge.errors import StoreFullError
+from robustforge.store import Store
+
+SMALL = "--population 5 --generations 2 --repeats 2 --budget 200 --samples 100 --final-repeats 4".split()  # noqa: SIM905
+SPHERE = ["evolve", "sphere", "--dimension", "4", *SMALL, "--name", "one", "--store"]
+
+
+def run(*arguments, code=0):
+    ended = CliRunner().invoke(cli.main, [str(each) for each in arguments])
+    assert ended.exit_code == code, ended.output
+    assert "Traceback" not in ended.output
+    assert ended.exception is None or isinstance(ended.exception, SystemExit)
+    return ended
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("store") / "runs.db"
+    run(*SPHERE, path)
+    return path
+
+
+def test_the_whole_way(tmp_path):
+    path, champion = tmp_path / "runs.db", tmp_path / "champion.json"
+    first = run(*SPHERE, path)
+    assert "generation 1/2  best " in first.stdout
+    assert "generation 2/2  best " in first.stdout
+    assert "one: finished" in first.stdout
+    again = run(*SPHERE, path)
+    assert "nothing was run" in again.stdout
+    assert "generation 1/2" not in again.stdout
+    listed = run("runs", path).stdout
+    assert "one" in listed
+    assert "2 of 2" in listed
+    assert "finished" in listed
+    assert f"Saved to {champion}" in run("champion", path, "--name", "one", "-o", champion).stdout.replace("\n", " ")
+    bred = rf.heuristic(champion)
+    assert run("show", champion).stdout.count(bred.id) == 1
+    solved = json.loads(run("solve", "sphere", "--dimension", 4, "--heuristic", champion, "--json", "--seed", 1).stdout)
+    assert solved["heuristic"] == json.loads(bred.to_json())
+
+
+def test_as_json(tmp_path):
+    ended = run(*SPHERE, tmp_path / "r.db", "--json", "-o", tmp_path / "c.json")
+    record = json.loads(ended.stdout)
+    assert "generation 1/2" in ended.stderr
+    assert record["finished"]
+    assert record["runs"] == record["new_runs"] == 5 * 2 * 2 + 5 * 4
+    assert record["champion"]["heuristic"] == json.loads((tmp_path / "c.json").read_text())
+    assert record["champion"]["means"][0]["runs"] == 4
+    (listed,) = json.loads(run("runs", tmp_path / "r.db", "--json").stdout)
+    assert listed["champion"] == record["champion"]["id"]
+    assert listed["settings"]["population"] == 5
+    assert listed["fingerprint"] == rf.grammar("paper").fingerprint
+    taken = json.loads(run("champion", tmp_path / "r.db", "--json").stdout)
+    assert taken["means"] == record["champion"]["means"]
+    assert taken["finished"]
+
+
+def test_several_problems_and_restrictions(tmp_path):
+    restrictions = ["--only", "network=ring,global", "--without", "leh", "--fix", "group=10"]
+    record = json.loads(
+        run(
+            "evolve",
+            "sphere",
+            "ackley",
+            "--dimension",
+            3,
+            *SMALL,
+            *restrictions,
+            "--json",
+            "--store",
+            tmp_path / "s.db",
+        ).stdout
+    )
+    assert record["name"] == "sphere-3d+1"
+    champion = rf.Heuristic.from_json(json.dumps(record["champion"]["heuristic"]))
+    assert champion.outer.group == 10
+    assert champion.outer.network.title in ("Ring", "Global")
+    assert [row["problem"] for row in record["champion"]["means"]] == ["sphere-3d", "ackley-3d"]
+
+
+MODELS = """
+import robustforge as rf
+
+
+def cost(x):
+    return float(((x - 0.5) ** 2).sum())
+
+
+def family(dimension):
+    return [rf.Problem(cost, [(-1, 1)] * dimension, rf.Ball(r), name=f"r{r}") for r in (0.1, 0.2)]
+
+
+single = rf.problem("sphere", 3)
+both = [rf.problem("sphere", 3), rf.problem("ackley", 3)]
+nothing = 3
+
+
+def broken(dimension):
+    raise RuntimeError("no licence")
+"""
+
+
+@pytest.fixture
+def models(tmp_path, monkeypatch):
+    (tmp_path / "mymodels.py").write_text(MODELS)
+    (tmp_path / "badmodels.py").write_text("import nowhere_at_all")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield
+    for name in ("mymodels", "badmodels"):
+        sys.modules.pop(name, None)
+
+
+def test_an_objective_of_ones_own(models):
+    record = json.loads(run("evolve", "--objective", "mymodels:family", "--dimension", 3, *SMALL, "--json").stdout)
+    assert [problem["name"] for problem in record["problems"]] == ["r0.1", "r0.2"]
+    assert record["failures"] == 0
+    record = json.loads(run("evolve", "--objective", "mymodels:both", *SMALL, "--json").stdout)
+    assert [problem["dimension"] for problem in record["problems"]] == [3, 3]
+    assert os.path.exists("runs.db")  # the default
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--objective", "mymodels"], "module:name"),
+        (["--objective", "nomodels:x"], "importing 'nomodels' failed"),
+        (["--objective", "badmodels:x"], "nowhere_at_all"),
+        (["--objective", "mymodels:x"], "has no 'x'"),
+        (["--objective", "mymodels:nothing"], "gives 3"),
+        (["--objective", "mymodels:family"], "needs a dimension"),
+        (["--objective", "mymodels:broken", "--dimension", "3"], "no licence"),
+        (["--objective", "mymodels:single", "--dimension", "4"], "3 variables, not 4"),
+        (["--objective", "mymodels:single", "sphere"], "both were given"),
+        ([], "none was named"),
+        (["spere"], "Did you mean 'sphere'"),
+        (["sphere", "--population", "2"], "larger than the number of elites"),
+        (["sphere", "--only", "network="], "--only"),
+        (["sphere", "--without", "swarm"], "nothing is left"),
+        (["sphere", "--without", "leh", "--only", "relocation=Random relocation"], "contradict"),
+        (["sphere", "--fix", "group=1"], "from 2 to 50"),
+        (["sphere", "--grammar", "papers"], "'paper'"),
+        (["sphere", "--time-limit", "-1"], "positive"),
+        (["sphere", "--store", "no/such/runs.db"], "folder"),
+        (["sphere", "--dask", "tcp://127.0.0.1:9"], "no scheduler answered"),
+        (["sphere", "--dask", "nonsense"], "no address"),
+        (["sphere", "--variant", "shifted"], "--variant-seed"),
+    ],
+)
+def test_a_wrong_call_gets_a_sentence_and_leaves_nothing_behind(models, arguments, words):
+    before = sorted(os.listdir("."))
+    ended = run("evolve", *SMALL, *arguments, code=2)
+    assert words in ended.stderr.replace("\n", " ")
+    assert [name for name in sorted(os.listdir(".")) if name != "__pycache__"] == before
+
+
+def test_other_settings_are_refused_and_the_store_is_as_before(store):
+    before = store.read_bytes()
+    ended = run(*SPHERE, store, "--seed", "2", code=2)
+    assert "seed is 1, not 2" in ended.stderr
+    assert store.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["evolve", "runs", "champion"])
+def test_a_foreign_file_is_refused(tmp_path, command):
+    path = tmp_path / "other.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE t (x)")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    arguments = [*SPHERE, path] if command == "evolve" else [command, path]
+    assert "another program" in run(*arguments, code=2).stderr
+    assert path.read_bytes() == before
+
+
+def test_what_is_not_there_is_said(tmp_path, store):
+    assert "there is no" in run("runs", tmp_path / "none.db", code=2).stderr
+    assert "'two'" in run("champion", store, "--name", "two", code=2).stderr
+
+
+def test_a_store_with_several_runs_asks_for_a_name(tmp_path):
+    for name in ("one", "two"):
+        run(*SPHERE, tmp_path / "s.db", "--name", name)
+    assert "has: one, two" in run("champion", tmp_path / "s.db", code=2).stderr
+
+
+def test_the_best_so_far_of_a_run_that_is_not_finished(tmp_path):
+    def stop(evolution):
+        raise StopIteration
+
+    settings = {"population": 5, "generations": 3, "repeats": 2, "budget": 200, "samples": 100}
+    stopped = rf.evolve(rf.problem("sphere", 3), store=tmp_path / "s.db", callback=stop, **settings)
+    ended = run("champion", tmp_path / "s.db", "-o", tmp_path / "best.json")
+    assert "best of generation 1 of 3" in ended.stdout
+    assert rf.heuristic(tmp_path / "best.json") == stopped.champion
+    assert "not finished" in run("runs", tmp_path / "s.db").stdout
+
+
+def test_a_full_disk_is_a_failure_not_a_wrong_call(tmp_path, monkeypatch):
+    def full(self, experiment, runs):
+        raise StoreFullError("a store must be on a disk with room to write", "it is full", "Make room")
+
+    monkeypatch.setattr(Store, "add", full)
+    assert "Make room" in run(*SPHERE, tmp_path / "s.db", code=1).stderr
+
+
+def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(tmp_path):
+    long = [*SPHERE, tmp_path / "s.db", "--generations", "400", "--population", "20", "--repeats", "20"]
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from robustforge.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, *map(str, long)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline().startswith("generation 1/400")
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert "the same command goes on" in errors
+    assert "Traceback" not in errors
+    with Store.read(tmp_path / "s.db") as store:
+        assert store.count_runs(store.experiment("one"))[0] >= 400
+    assert os.listdir(tmp_path) == ["s.db"]
+
+
+def test_figures_for_people():
+    assert [duration(s) for s in (None, 3.4, 200, 7500)] == ["?", "3 s", "3:20 min", "2:05 h"]
+    assert bars([3.0, 2.0, 1.0, float("inf")]) == "█▅▁█"
+    assert bars([float("inf")]) == ""
+    assert bars([1.0, 1.0]) == "▁▁"

@@ -1,0 +1,19 @@
+"""Evolution learns: its champions beat the best of equally many random heuristics."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from learning import compare
+
+
+@pytest.mark.parametrize("problem", ["sphere", "rastrigin"])
+def test_champions_beat_the_best_of_equally_many_random_heuristics(problem):
+    found = compare(problem, seeds=5, runs=100)
+    assert found.bred.size == found.drawn.size == 500
+    assert found.p_value < 0.05
+    assert found.bred.mean() < found.drawn.mean()
