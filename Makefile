@@ -6,7 +6,7 @@ BENCH  := $(VENV)/.bench-ready
 
 .PHONY: demo test check bench clean
 
-demo: $(READY)  ## solve a problem, with what it prints explained
+demo: $(READY)  ## breed a heuristic and use it, with what it prints explained
 	$(PYTHON) examples/demo.py
 
 test: $(READY)  ## all tests, on two cores
