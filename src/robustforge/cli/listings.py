@@ -16,9 +16,9 @@ from robustforge.core.component import Component, Field, fields
 from robustforge.errors import UnknownNameError
 from robustforge.heuristic import Heuristic
 from robustforge.heuristic.grammar import places as all_places
-from robustforge.heuristic.grammar import symbol
 from robustforge.heuristic.listing import listing
 from robustforge.heuristic.restriction import label
+from robustforge.heuristic.rules import symbol
 from robustforge.problem.functions import FUNCTIONS
 
 Record = dict[str, Any]

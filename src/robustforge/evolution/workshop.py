@@ -18,13 +18,13 @@ from robustforge.evolution.settings import Settings
 from robustforge.evolution.trial import Trial, run_trials
 from robustforge.execution import OutOfTime, WorkerError, death_of
 from robustforge.problem import Problem
-from robustforge.store import Run
+from robustforge.store import Run, RunKey
 
 SECONDS_PER_CHUNK = 0.3
 """How long a task should take, so that handing it out costs nothing beside it."""
 
-ATTEMPTS = 2
-"""How often a run may take its worker along before it has failed."""
+DEATHS = 2
+"""How many workers a run has to take along to have failed: the first may have died for another reason."""
 
 
 class Workshop:
@@ -48,16 +48,12 @@ class Workshop:
     def make(self, trials: Sequence[Trial], keep: Callable[[list[Run]], None]) -> None:
         """Make all these runs; `keep` is called with them as they are done, in any order, in this thread."""
         waiting = deque(sorted(trials, key=lambda each: each.run.problem))
-        suspects: deque[Trial] = deque()
-        attempts: Counter[tuple[int, int, str, int]] = Counter()
+        inquiry = Inquiry()
         flying: dict[Future[list[Run]], list[Trial]] = {}
-        together = False  # whether a worker holds several tasks, which die together
         try:
-            while waiting or suspects or flying:
-                while len(flying) < (2 * self._width if not (suspects and together) else 1):
-                    if not (suspects or waiting):
-                        break
-                    chunk = [suspects.popleft()] if suspects else self._next_chunk(waiting)
+            while waiting or inquiry.suspects or flying:
+                while (waiting or inquiry.suspects) and len(flying) < inquiry.most(2 * self._width):
+                    chunk = inquiry.next() or self._next_chunk(waiting)
                     flying[self._submit(chunk)] = chunk
                 for future in wait(flying, return_when=FIRST_COMPLETED).done:
                     chunk = flying.pop(future)
@@ -65,17 +61,8 @@ class Workshop:
                     if error is None:
                         self._learn(future.result())
                         keep(future.result())
-                        continue
-                    reason = death_of(error)
-                    if reason is None:
-                        raise error
-                    together = not isinstance(error, WorkerError)
-                    alone = len(chunk) == 1 and not (together and flying)
-                    attempts[chunk[0].run.key] += alone
-                    if alone and (isinstance(error, OutOfTime) or attempts[chunk[0].run.key] == ATTEMPTS):
-                        keep([replace(chunk[0].run, failure=reason)])
-                    else:
-                        suspects.extend(chunk)
+                    elif failed := inquiry.verdict(chunk, error, by_itself=not flying):
+                        keep([failed])
         finally:
             for future in flying:
                 future.cancel()
@@ -100,3 +87,44 @@ class Workshop:
         problem, seconds = runs[0].problem, sum(run.seconds for run in runs) / len(runs)
         known = self._seconds[problem]
         self._seconds[problem] = 0.8 * known + 0.2 * seconds if known else seconds
+
+
+class Inquiry:
+    """Finds out which run takes its worker along, when one has died.
+
+    Attributes:
+        suspects: The runs that were with a worker when it died, each to be tried by itself.
+    """
+
+    def __init__(self) -> None:
+        self.suspects: deque[Trial] = deque()
+        self._deaths: Counter[RunKey] = Counter()
+        self._shared = False  # whether a worker holds several tasks, which die together
+
+    def most(self, usual: int) -> int:
+        """Return how many tasks may be at work: one, if others could be blamed for a suspect."""
+        return 1 if self.suspects and self._shared else usual
+
+    def next(self) -> list[Trial]:
+        """Return a suspect, if there is one, as a chunk."""
+        return [self.suspects.popleft()] if self.suspects else []
+
+    def verdict(self, chunk: list[Trial], error: BaseException, by_itself: bool) -> Run | None:
+        """Return the run that has failed, if that is clear; else its chunk is tried again, run by run.
+
+        Args:
+            chunk: What was with the worker.
+            error: What became of it; raised if it was no death.
+            by_itself: Whether nothing else was at work.
+        """
+        reason = death_of(error)
+        if reason is None:
+            raise error
+        self._shared = not isinstance(error, WorkerError)
+        if len(chunk) == 1 and (by_itself or not self._shared):
+            run = chunk[0].run
+            self._deaths[run.key] += 1
+            if isinstance(error, OutOfTime) or self._deaths[run.key] == DEATHS:
+                return replace(run, failure=reason)
+        self.suspects.extend(chunk)
+        return None

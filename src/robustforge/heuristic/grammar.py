@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -20,53 +19,12 @@ import numpy as np
 from robustforge.core.component import Component, Field, Range, fields
 from robustforge.errors import HeuristicError
 from robustforge.heuristic.heuristic import Heuristic
+from robustforge.heuristic.rules import Kind, Rule, Rules, symbol
 from robustforge.heuristic.tree import Path
 
 C = TypeVar("C", bound=Component)
-Kind = Any  # a component class; mypy takes a class with abstract parts for none
 
 _TRIES = 1000
-_KINDS: dict[type, str] = {int: "integer", float: "number", bool: "yes/no", str: "word"}
-
-
-@dataclass(frozen=True)
-class Production:
-    """One way to derive a symbol: a terminal, then further symbols.
-
-    Attributes:
-        title: The alternative's name; empty where there is only one way.
-        symbols: What has to be derived next, in order.
-    """
-
-    title: str
-    symbols: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return " ".join([*([self.title] if self.title else []), *(f"<{name}>" for name in self.symbols)])
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A production rule: a symbol, and the ways to derive it; a number or a word has its values instead.
-
-    Attributes:
-        symbol: Its name, without the angle brackets.
-        productions: The ways to derive a component.
-        kind: What a value is: integer, number, yes/no or word; empty for components.
-        range: The numbers allowed.
-        choices: The words allowed.
-        meaning: One line for people.
-    """
-
-    symbol: str
-    productions: tuple[Production, ...] = ()
-    kind: str = ""
-    range: Range | None = None
-    choices: tuple[Any, ...] = ()
-    meaning: str = ""
-
-    def __str__(self) -> str:
-        return " | ".join(map(str, self.productions)) if self.productions else _values(self)
 
 
 class Grammar:
@@ -175,50 +133,15 @@ class Grammar:
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The production rules, from the start symbol down, components first; what is fixed at rest is left out."""
-        components: dict[str, Rule] = {}
-        leaves: dict[str, Rule] = {}
-        self._collect(Heuristic, components, leaves)
-        return (*components.values(), *leaves.values())
+        return Rules(self).collected()
 
-    def _collect(self, kind: Kind, components: dict[str, Rule], leaves: dict[str, Rule]) -> None:
-        name = symbol(kind)
-        if name in components:
-            return
-        components[name] = Rule(name)  # holds its place
-        productions = []
-        for component in self.alternatives(kind):
-            shown = [field for field in self.fields(component) if not self._is_at_rest(field)]
-            names = tuple(self._name(component, field) for field in shown)
-            productions.append(Production(component.title if kind.is_slot else "", names))
-            for field, leaf in zip(shown, names, strict=True):
-                if field.is_component:
-                    self._collect(field.kind, components, leaves)
-                else:
-                    leaves[leaf] = Rule(leaf, (), _KINDS[field.kind], field.range, field.choices, field.meaning)
-        components[name] = Rule(name, tuple(productions))
-
-    def _is_at_rest(self, field: Field) -> bool:
+    def is_at_rest(self, field: Field) -> bool:
         """Whether a field that came after the paper can have its neutral value only."""
         if not field.optional or self._is_open(field):
             return False
         if field.is_component:
             return self.alternatives(field.kind) == (type(field.default),)
         return _allows(field, field.default)
-
-    def _name(self, component: Kind, field: Field) -> str:
-        """Return the symbol of a field: its own name, with its component's where others of that name differ."""
-        if field.is_component:
-            return symbol(field.kind)
-        return f"{component.title} {field.name}" if field.name in self._ambiguous else field.name
-
-    @cached_property
-    def _ambiguous(self) -> set[str]:
-        """The names that mean different things in different components."""
-        known: dict[str, set[Any]] = {}
-        for component in self.components:
-            for field in self.fields(component):
-                known.setdefault(field.name, set()).add((field.kind, field.range, field.choices))
-        return {name for name, meanings in known.items() if len(meanings) > 1}
 
     @cached_property
     def components(self) -> tuple[Kind, ...]:
@@ -301,12 +224,6 @@ def places() -> dict[Kind, Field | None]:
     return found
 
 
-def symbol(kind: Kind) -> str:
-    """Return the name of a component's kind in the rules."""
-    words = re.sub(r"(?<!^)(?=[A-Z])", " ", kind.__name__)
-    return "Start" if kind is Heuristic else words
-
-
 def _derivable(alternatives: Mapping[Kind, tuple[Kind, ...]]) -> dict[Kind, tuple[Kind, ...]]:
     """Take out every component that needs something of which nothing is left, until nothing changes."""
     left = dict(alternatives)
@@ -345,13 +262,3 @@ def _allows(field: Field, value: Any) -> bool:
         return value in field.choices
     limits = field.range or Range(-math.inf, math.inf)
     return bool(limits.low <= value <= limits.high)
-
-
-def _values(rule: Rule) -> str:
-    if rule.choices:
-        words = {True: "yes", False: "no"}
-        return " | ".join(str(words.get(choice, choice)) for choice in rule.choices)
-    assert rule.range is not None
-    low, high = f"{rule.range.low:g}", f"{rule.range.high:g}"
-    scale = ", logarithmic" if rule.range.log else ""
-    return f"{rule.kind} {low}" if low == high else f"{rule.kind} {low} to {high}{scale}"

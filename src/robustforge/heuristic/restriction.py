@@ -14,7 +14,8 @@ import numpy as np
 
 from robustforge.core.component import Field
 from robustforge.errors import HeuristicError, UnknownNameError
-from robustforge.heuristic.grammar import Grammar, Kind, kinds, narrowed, places, preset, symbol
+from robustforge.heuristic.grammar import Grammar, kinds, narrowed, places, preset
+from robustforge.heuristic.rules import Kind, symbol
 
 GRAMMARS = {"paper": False, "extended": True}
 """The named grammars, and whether they go beyond the paper."""

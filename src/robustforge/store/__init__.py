@@ -1,5 +1,5 @@
 """Every run kept: an SQLite file with one writer, and readers that never block it."""
 
-from robustforge.store.store import FINAL, Experiment, Run, Store
+from robustforge.store.store import FINAL, Experiment, Run, RunKey, Store
 
-__all__ = ["FINAL", "Experiment", "Run", "Store"]
+__all__ = ["FINAL", "Experiment", "Run", "RunKey", "Store"]

@@ -36,6 +36,10 @@ makes for readers, the second does without that right, the third without a disk 
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 
 
+RunKey = tuple[int, int, str, int]
+"""Generation, problem, heuristic and repeat: what tells a run from all others of an experiment."""
+
+
 @dataclass(frozen=True)
 class Run:
     """One run of a heuristic on a problem.
@@ -69,7 +73,7 @@ class Run:
     failure: str = ""
 
     @property
-    def key(self) -> tuple[int, int, str, int]:
+    def key(self) -> RunKey:
         """What tells it from all other runs of an experiment."""
         return (self.generation, self.problem, self.heuristic, self.repeat)
 

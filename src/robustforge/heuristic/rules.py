@@ -1,0 +1,121 @@
+"""Production rules: a grammar as text, in Backus-Naur form, as the paper's figure has it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from robustforge.core.component import Field, Range
+from robustforge.heuristic.heuristic import Heuristic
+
+if TYPE_CHECKING:
+    from robustforge.heuristic.grammar import Grammar
+
+Kind = Any  # a component class; mypy takes a class with abstract parts for none
+
+_KINDS: dict[type, str] = {int: "integer", float: "number", bool: "yes/no", str: "word"}
+
+
+@dataclass(frozen=True)
+class Production:
+    """One way to derive a symbol: a terminal, then further symbols.
+
+    Attributes:
+        title: The alternative's name; empty where there is only one way.
+        symbols: What has to be derived next, in order.
+    """
+
+    title: str
+    symbols: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join([*([self.title] if self.title else []), *(f"<{name}>" for name in self.symbols)])
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A production rule: a symbol, and the ways to derive it; a number or a word has its values instead.
+
+    Attributes:
+        symbol: Its name, without the angle brackets.
+        productions: The ways to derive a component.
+        kind: What a value is: integer, number, yes/no or word; empty for components.
+        range: The numbers allowed.
+        choices: The words allowed.
+        meaning: One line for people.
+    """
+
+    symbol: str
+    productions: tuple[Production, ...] = ()
+    kind: str = ""
+    range: Range | None = None
+    choices: tuple[Any, ...] = ()
+    meaning: str = ""
+
+    def __str__(self) -> str:
+        return " | ".join(map(str, self.productions)) if self.productions else _values(self)
+
+
+class Rules:
+    """Derives the rules of a grammar from its components."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self._components: dict[str, Rule] = {}
+        self._leaves: dict[str, Rule] = {}
+
+    def collected(self) -> tuple[Rule, ...]:
+        """Return all rules, those of components first, from the start symbol down."""
+        self._collect(Heuristic)
+        return (*self._components.values(), *self._leaves.values())
+
+    def _collect(self, kind: Kind) -> None:
+        name = symbol(kind)
+        if name in self._components:
+            return
+        self._components[name] = Rule(name)  # holds its place
+        productions = []
+        for component in self._grammar.alternatives(kind):
+            shown = [field for field in self._grammar.fields(component) if not self._grammar.is_at_rest(field)]
+            names = tuple(self._name(component, field) for field in shown)
+            productions.append(Production(component.title if kind.is_slot else "", names))
+            for field, leaf in zip(shown, names, strict=True):
+                if field.is_component:
+                    self._collect(field.kind)
+                else:
+                    kind_of_value = _KINDS[field.kind]
+                    self._leaves[leaf] = Rule(leaf, (), kind_of_value, field.range, field.choices, field.meaning)
+        self._components[name] = Rule(name, tuple(productions))
+
+    def _name(self, component: Kind, field: Field) -> str:
+        """Return the symbol of a field: its own name, with its component's where others of that name differ."""
+        if field.is_component:
+            return symbol(field.kind)
+        return f"{component.title} {field.name}" if field.name in self._ambiguous else field.name
+
+    @cached_property
+    def _ambiguous(self) -> set[str]:
+        """The names that mean different things in different components."""
+        known: dict[str, set[Any]] = {}
+        for component in self._grammar.components:
+            for field in self._grammar.fields(component):
+                known.setdefault(field.name, set()).add((field.kind, field.range, field.choices))
+        return {name for name, meanings in known.items() if len(meanings) > 1}
+
+
+def symbol(kind: Kind) -> str:
+    """Return the name of a component's kind in the rules."""
+    words = re.sub(r"(?<!^)(?=[A-Z])", " ", kind.__name__)
+    return "Start" if kind is Heuristic else words
+
+
+def _values(rule: Rule) -> str:
+    if rule.choices:
+        words = {True: "yes", False: "no"}
+        return " | ".join(str(words.get(choice, choice)) for choice in rule.choices)
+    assert rule.range is not None
+    low, high = f"{rule.range.low:g}", f"{rule.range.high:g}"
+    scale = ", logarithmic" if rule.range.log else ""
+    return f"{rule.kind} {low}" if low == high else f"{rule.kind} {low} to {high}{scale}"
