@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+
 import numpy as np
 import pytest
 from numba import njit
@@ -9,7 +12,7 @@ from scipy.optimize import Bounds
 
 import robustforge as rf
 from conftest import bowl
-from robustforge.errors import ProblemError
+from robustforge.errors import ProblemError, UnknownNameError
 
 
 def solve(uncertainty, bounds=((-3.0, 5.0),) * 3, outside="evaluate", budget=400, rng=1, heuristic="rpso+dd"):
@@ -206,3 +209,37 @@ def test_what_is_reported_is_what_was_evaluated(seed, outside):
 def test_leh_search_with_an_exact_variable_goes_on():
     result = rf.minimize(lambda x: float((x[1] - 0.7) ** 2), [(0, 1)] * 2, rf.Ball([1.0, 0.0]), 300, "leh", 1)
     assert result.nfev == 300
+
+
+def square(x):
+    return float(x @ x)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        rf.problem("rastrigin", 5, "shifted-rotated", 3, "clip"),
+        rf.Problem(square, [(-1, 2), (0, 3)], rf.Ball([0.1, 0.2]), outside="shrink", name="mine"),
+        rf.Problem(square, [(-1, 2), (0, 3)], rf.Box(lower=0.1, upper=0.3)),
+    ],
+    ids=lambda problem: problem.name,
+)
+def test_a_problem_reaches_another_process_whole(problem):
+    assert problem.compiled is None or problem.compiled  # what is cached must not be in the way
+    there = pickle.loads(pickle.dumps(problem))
+    assert there.to_dict() == problem.to_dict()
+    assert json.loads(json.dumps(problem.to_dict())) == problem.to_dict()
+    x = (problem.lower + problem.upper) / 3
+    assert there(x) == problem(x)
+    assert (there.space.offset == problem.space.offset).all()
+
+
+def test_errors_reach_another_process_whole():
+    for error in (
+        UnknownNameError("problem", "spere", ["sphere"], "robustforge problems"),
+        ProblemError("a", "b", "c"),
+    ):
+        there = pickle.loads(pickle.dumps(error))
+        assert type(there) is type(error)
+        assert str(there) == str(error)
+        assert there.fix == error.fix
