@@ -7,9 +7,11 @@ import signal
 
 import dask
 import pytest
+from click.testing import CliRunner
 
 import robustforge as rf
 from conftest import stored, timeless
+from robustforge.cli import main
 from robustforge.store import Store
 
 distributed = pytest.importorskip("distributed")
@@ -38,6 +40,14 @@ def test_the_rows_are_the_same_on_two_dask_workers(cluster, reference, tmp_path)
     with distributed.Client(cluster, set_as_default=False) as client:
         rf.evolve(problem(), store=tmp_path / "d.db", executor=client.get_executor(pure=False), **SETTINGS)
     assert timeless(stored(tmp_path / "d.db")) == reference
+
+
+def test_the_command_line_uses_a_cluster(cluster, reference, tmp_path):
+    options = [word for key, value in SETTINGS.items() for word in (f"--{key.replace('_', '-')}", str(value))]
+    place = ["--store", str(tmp_path / "c.db"), "--dask", cluster.scheduler_address]
+    ended = CliRunner().invoke(main, ["evolve", "ackley", "--dimension", "5", *options, *place])
+    assert ended.exit_code == 0, ended.output
+    assert timeless(stored(tmp_path / "c.db")) == reference
 
 
 def test_a_worker_that_is_killed_in_a_generation_changes_nothing(cluster, reference, tmp_path, monkeypatch):

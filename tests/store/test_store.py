@@ -21,6 +21,7 @@ def filled(path):
     """A store with one experiment and three runs, one of them failed."""
     heuristic = rf.heuristic("rpso")
     with Store.open(path) as store:
+        assert store.find("one", "evolution", SETTINGS) is None
         experiment = store.begin("one", "evolution", SETTINGS, {"name": "paper"})
         store.add_heuristics([heuristic])
         store.add(experiment, [Run(0, 0, heuristic.id, 0, 7, value=1 / 3, estimate=math.nan, nfev=10, seconds=0.5)])
@@ -97,6 +98,38 @@ def test_there_is_one_writer(tmp_path):
     Store.open(tmp_path / "s.db").close()
 
 
+READ = "import sys; from robustforge.store import Store; Store.read(sys.argv[1]).close()"
+
+
+def test_a_second_writer_that_is_refused_does_no_harm(tmp_path):
+    """To open and close the file again would drop SQLite's locks, and let a reader remove what is not yet in it."""
+    path, heuristic = tmp_path / "s.db", rf.heuristic("rpso")
+    code = f"""
+import os, subprocess, sys
+from robustforge.errors import StoreError
+from robustforge.store import Run, Store
+store = Store.open(sys.argv[1])
+experiment = store.begin("one", "evolution", {{}}, {{}})
+store.add(experiment, [Run(0, 0, "{heuristic.id}", 0, 1)])
+try:
+    Store.open(sys.argv[1])
+except StoreError:
+    pass
+subprocess.run([sys.executable, "-c", {READ!r}, sys.argv[1]], check=True)
+store.add(experiment, [Run(0, 0, "{heuristic.id}", 1, 1)])
+os.kill(os.getpid(), 9)
+"""
+    assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
+    with Store.read(path) as store:
+        assert len(store.runs(store.experiment("one"))) == 2
+
+
+def test_a_name_that_sqlite_takes_for_memory_is_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    filled(":memory:")
+    assert os.listdir(tmp_path) == [":memory:"]
+
+
 def test_the_lock_dies_with_its_process(tmp_path):
     code = "import os, sys; from robustforge.store import Store; s = Store.open(sys.argv[1]); os.kill(os.getpid(), 9)"
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "s.db")], check=False)
@@ -107,11 +140,13 @@ def test_the_lock_dies_with_its_process(tmp_path):
 def test_other_settings_are_refused_and_named(tmp_path):
     filled(tmp_path / "s.db")
     with Store.open(tmp_path / "s.db") as store:
-        assert store.begin("one", "evolution", dict(SETTINGS), {}).name == "one"
+        assert store.find("one", "evolution", dict(SETTINGS)).name == "one"
         with pytest.raises(StoreError, match="population is 5, not 6"):
-            store.begin("one", "evolution", {**SETTINGS, "population": 6}, {})
+            store.find("one", "evolution", {**SETTINGS, "population": 6})
         with pytest.raises(StoreError, match='extra is null, not "x"'):
-            store.begin("one", "evolution", {**SETTINGS, "extra": "x"}, {})
+            store.find("one", "evolution", {**SETTINGS, "extra": "x"})
+        with pytest.raises(StoreError, match="UNIQUE"):
+            store.begin("one", "evolution", SETTINGS, {})
         assert store.begin("two", "evolution", {**SETTINGS, "population": 6}, {}).id == 2
 
 
@@ -156,7 +191,7 @@ def test_a_store_to_which_nothing_is_stored_is_as_before(tmp_path):
     filled(tmp_path / "s.db")
     before = (tmp_path / "s.db").read_bytes()
     with Store.open(tmp_path / "s.db") as store:
-        store.begin("one", "evolution", SETTINGS, {})
+        store.find("one", "evolution", SETTINGS)
     assert (tmp_path / "s.db").read_bytes() == before
 
 
@@ -165,7 +200,7 @@ def test_what_cannot_be_opened_says_so(tmp_path):
         Store.read(tmp_path / "none.db")
     with pytest.raises(StoreError, match="folder"):
         Store.open(tmp_path / "no" / "s.db")
-    with pytest.raises(StoreError, match="can be written"):
+    with pytest.raises(StoreError, match="is a folder"):
         Store.open(tmp_path)
     (tmp_path / "empty.db").touch()
     with pytest.raises(StoreError, match="is empty"):

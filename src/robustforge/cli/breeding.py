@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from robustforge.cli.frame import (
+    FAILED,
     INTERRUPTED,
     ON_FAILURE,
     SAMPLES,
@@ -16,6 +18,7 @@ from robustforge.cli.frame import (
     examples,
     give,
     grammar_options,
+    interruptible_once,
     json_option,
     options,
     output_option,
@@ -98,15 +101,18 @@ def evolve(
     settings = {**given, "race": LEVEL if race else 0.0}
     evolution = evolutions.new_evolution(name, chosen, parse_grammar(grammar, only, without, fix), settings)
     try:
-        with live.watching(evolution, to_stderr=as_json) as after_each:
+        with interruptible_once(), live.watching(evolution, to_stderr=as_json) as after_each:
             evolutions.bred(evolution, store, workers, dask, time_limit, after_each)
     except KeyboardInterrupt:
-        click.echo(f"interrupted: what was run is in {store}; the same command goes on from there", err=True)
+        kept = f"what was run is in {store}; the same command goes on from there"
+        click.echo(f"interrupted: {kept if os.path.exists(store) else 'nothing was run yet'}", err=True)
         ctx.exit(INTERRUPTED)
-    if output:
-        evolution.champion.save(output)
     record = evolutions.evolution_record(evolution, store)
-    give(record, as_json, lambda: outcomes.show_evolution(record, evolution.champion, output))
+    saved = output if record["champion"]["works"] else None
+    if saved:
+        evolution.champion.save(saved)
+    give(record, as_json, lambda: outcomes.show_evolution(record, evolution.champion, saved))
+    ctx.exit(0 if record["champion"]["works"] else FAILED)
 
 
 @click.command(epilog=examples("robustforge runs runs.db"))

@@ -15,7 +15,7 @@ from robustforge.cli.listings import Record
 from robustforge.cli.objectives import load_problems
 from robustforge.errors import EvolutionError, StoreError
 from robustforge.evolution import Evolution
-from robustforge.evolution.entry import checked_problems, default_name, make_settings, open_workshop
+from robustforge.evolution.entry import carry_out, checked_problems, default_name, make_settings
 from robustforge.execution import connect
 from robustforge.heuristic import Grammar, Heuristic
 from robustforge.problem import Problem
@@ -37,6 +37,9 @@ def chosen_problems(names: Sequence[str], objective: str | None, given: Mapping[
     if objective is not None:
         if names:
             raise EvolutionError("problems come by name or by --objective", "both were given", "Leave one out")
+        if given["variant"] != "original" or given["outside"] != "evaluate":
+            fact = "--variant or --outside was given with --objective"
+            raise EvolutionError("variants and policies are for test problems", fact, "Set them in your Problem")
         return checked_problems(load_problems(objective, given["dimension"]))
     if not names:
         raise EvolutionError("an evolution needs a problem", "none was named", "Name one, e.g. rastrigin, or all")
@@ -59,12 +62,8 @@ def bred(
     callback: Callable[[Evolution], Any],
 ) -> None:
     """Breed, with everything kept in a store: on this machine, or on the workers of a Dask scheduler."""
-    with (
-        Store.open(store) as kept,
-        _cluster(dask) as executor,
-        open_workshop(evolution, executor, workers, time_limit) as workshop,
-    ):
-        evolution.run(kept, workshop, callback)
+    with _cluster(dask) as executor:
+        carry_out(evolution, store, executor, workers, time_limit, callback)
 
 
 @contextmanager
@@ -78,7 +77,7 @@ def _cluster(address: str | None) -> Iterator[Any]:
 
 def evolution_record(evolution: Evolution, store: str) -> Record:
     """Return an evolution as plain data."""
-    fitness = [evolution.fitness(generation) for generation in evolution.generations]
+    fitness = [evolution.best_and_median(generation) for generation in evolution.generations]
     champion, latest = evolution.champion, evolution.final or evolution.generations[-1]
     return {
         "format": EVOLUTION_FORMAT,
@@ -88,21 +87,20 @@ def evolution_record(evolution: Evolution, store: str) -> Record:
         "problems": [problem.to_dict() for problem in evolution.problems],
         "settings": evolution.settings.to_dict(),
         "grammar": {"name": evolution.grammar.name, "fingerprint": evolution.grammar.fingerprint},
-        "generations": [
-            {"number": k + 1, "best": float(values.min()), "median": float(np.median(values))}
-            for k, values in enumerate(fitness)
-        ],
+        "generations": [{"number": k + 1, "best": best, "median": median} for k, (best, median) in enumerate(fitness)],
         "champion": {
             "id": champion.id,
             "means": [
                 {"problem": name, "mean": mean, "runs": int(latest.repeats[0])}
                 for name, mean in evolution.champion_means.items()
             ],
+            "works": all(np.isfinite(mean) for mean in evolution.champion_means.values()),
             "heuristic": json.loads(champion.to_json()),
         },
         "runs": evolution.progress.found + evolution.progress.made,
         "new_runs": evolution.progress.made,
         "failures": evolution.failures,
+        "reasons": dict(evolution.reasons.most_common()),
     }
 
 
@@ -147,7 +145,9 @@ def _chosen(store: Store, name: str | None) -> Experiment:
     if name is not None:
         return store.experiment(name)
     every = store.experiments()
-    if len(every) != 1:
+    if not every:
+        raise StoreError("a store must hold a run", f"{store.path} has none yet", "Wait, or begin one with `evolve`")
+    if len(every) > 1:
         names = ", ".join(experiment.name for experiment in every) or "none"
         raise StoreError("a store with several runs needs a name", f"{store.path} has: {names}", "Add --name")
     return every[0]

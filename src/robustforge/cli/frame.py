@@ -6,7 +6,9 @@ Only click and the standard library are imported here, so that `--help` answers 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -49,6 +51,25 @@ class Commands(click.Group):
             if not isinstance(error, RobustforgeError):
                 raise
             fail(ctx, str(error), FAILED if isinstance(error, (ObjectiveError, StoreFullError)) else WRONG_CALL)
+
+
+@contextmanager
+def interruptible_once() -> Iterator[None]:
+    """Hear the first Ctrl-C only: a second one would break into the tidying up after it."""
+
+    def once(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, once)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is once:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def fail(ctx: click.Context, message: str, code: int = WRONG_CALL) -> NoReturn:

@@ -73,5 +73,5 @@ def vector(values: list[float]) -> Text:
 
 
 def number(value: float) -> str:
-    """Return a value for people."""
-    return "unknown" if value != value else f"{value:,.6g}"
+    """Return a value for people; one that is +inf has no other name for it."""
+    return "unknown" if value != value else "infinite" if value == float("inf") else f"{value:,.6g}"

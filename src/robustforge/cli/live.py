@@ -15,6 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from robustforge.cli.layout import number
 from robustforge.evolution import Evolution, Generation
 from robustforge.store import FINAL
 
@@ -57,11 +58,11 @@ class Lines:
 def generation_line(evolution: Evolution) -> str:
     """Return the last generation in one line."""
     last = evolution.generations[-1]
-    fitness = evolution.fitness(last)
+    best, median = evolution.best_and_median(last)
     parts = [
         f"generation {last.number + 1}/{evolution.settings.generations}",
-        f"best {number(fitness.min())}",
-        f"median {number(float(np.median(fitness)))}",
+        f"best {number(best)}",
+        f"median {number(median)}",
     ]
     progress = evolution.progress
     return "  ".join([*parts, f"{progress.rate:.0f} runs/s", f"{duration(progress.seconds_left)} left"])
@@ -80,14 +81,13 @@ class View:
         grid.add_column()
         grid.add_row(*self._stage())
         if evolution.generations:
-            last = evolution.generations[-1]
-            fitness = evolution.fitness(last)
-            figures = Text.assemble((number(fitness.min()), "bold"), f"   median {number(float(np.median(fitness)))}")
+            best, median = evolution.best_and_median(evolution.generations[-1])
+            figures = Text.assemble((number(best), "bold"), f"   median {number(median)}")
             grid.add_row("best", figures)
             grid.add_row("", self._curve())
         grid.add_row("speed", self._speed())
         if evolution.failures:
-            grid.add_row("failed", f"{evolution.failures:,} runs")
+            grid.add_row("failed", f"{evolution.failures:,} runs: {evolution.reasons.most_common(1)[0][0]}")
         parts: list[RenderableType] = [
             Text(f"Breeding {evolution.name}", style="bold"),
             "",
@@ -108,7 +108,7 @@ class View:
 
     def _curve(self) -> RenderableType:
         """Return the best of each generation as a row of bars."""
-        best = [float(self._evolution.fitness(generation).min()) for generation in self._evolution.generations]
+        best = [self._evolution.best_and_median(generation)[0] for generation in self._evolution.generations]
         return Text(f"{bars(best[-_WIDEST_CURVE:])}  by generation", style="dim")
 
     def _speed(self) -> str:
@@ -146,8 +146,3 @@ def duration(seconds: float | None) -> str:
     if whole < 3600:
         return f"{whole // 60}:{whole % 60:02} min"
     return f"{whole // 3600}:{whole % 3600 // 60:02} h"
-
-
-def number(value: float) -> str:
-    """Return a fitness for people."""
-    return "failed" if not np.isfinite(value) else f"{value:,.5g}"

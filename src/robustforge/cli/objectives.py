@@ -51,7 +51,7 @@ def _found(target: str) -> Any:
         sys.path.insert(0, os.getcwd())
     try:
         found: Any = importlib.import_module(module)
-    except Exception as error:  # whatever the user's module does
+    except (Exception, SystemExit) as error:  # whatever the user's module does
         raise ObjectiveImportError(
             "an objective must be importable",
             f"importing {module!r} failed: {type(error).__name__}: {error}",
@@ -70,21 +70,21 @@ def _found(target: str) -> Any:
 def _called(function: Any, target: str, dimension: int | None) -> Any:
     """Return what a function of the dimension, or of nothing, returns."""
     try:
-        wants = len(inspect.signature(function).parameters) > 0
+        parameters: list[Any] = list(inspect.signature(function).parameters.values())
+        needed = any(parameter.default is parameter.empty for parameter in parameters)
     except (TypeError, ValueError):
-        wants = True
-    if wants and dimension is None:
+        parameters, needed = [None], True
+    if needed and dimension is None:
         raise ObjectiveImportError(
             "a family of problems needs a dimension", f"{target} takes one", "Add --dimension 30"
         )
+    given = [dimension] if parameters and dimension is not None else []
     try:
-        return function(dimension) if wants else function()
-    except Exception as error:
-        given = dimension if wants else ""
+        return function(*given)
+    except (Exception, SystemExit) as error:
+        call = f"{target}({', '.join(map(str, given))})"
         raise ObjectiveImportError(
-            "an objective must give problems",
-            f"calling {target}({given}) failed: {type(error).__name__}: {error}",
-            _FIX,
+            "an objective must give problems", f"calling {call} failed: {type(error).__name__}: {error}", _FIX
         ) from error
 
 

@@ -23,19 +23,18 @@ def show_evolution(record: Record, champion: Heuristic, path: str | None) -> Non
     new, every = record["new_runs"], record["runs"]
     figures.add_row("runs", f"{every:,}" + (f", {every - new:,} of them from the store" if every > new else ""))
     if record["failures"]:
-        figures.add_row("failed", f"{record['failures']:,} runs")
+        reason, count = next(iter(record["reasons"].items()))
+        figures.add_row("failed", f"{record['failures']:,} runs, {count:,} of them with: {reason}")
     first, last = record["generations"][0], record["generations"][-1]
     kind = "mean worst case" if len(record["problems"]) == 1 else "0: best, 1: median of the first generation"
     figures.add_row(
         "best", f"{number(first['best'])} -> {number(last['best'])} in {last['number']} generations ({kind})"
     )
     heading = f"{record['name']}: finished" + ("" if new else ", and was before; nothing was run")
-    name = f"--name {record['name']} " if path is None else ""
-    hint = (
-        f"Saved to {path}. To use it: robustforge solve PROBLEM --heuristic {path}"
-        if path
-        else f"To keep it: robustforge champion {record['store']} {name}-o champion.json"
-    )
+    if not record["champion"]["works"]:
+        hint = "Every finalist failed on some problem, so there is no champion to use."
+    else:
+        hint = _saved(path) or f"To keep it: robustforge champion {record['store']} --name {record['name']} -o FILE"
     show(
         title(heading),
         "",
@@ -50,10 +49,7 @@ def show_evolution(record: Record, champion: Heuristic, path: str | None) -> Non
 def show_champion(record: Record, champion: Heuristic, path: str | None) -> None:
     """Print the champion of a run in a store, or the best so far."""
     what = "champion" if record["finished"] else f"best of generation {record['generation']} of {record['generations']}"
-    if path:
-        hint = f"Saved to {path}. To use it: robustforge solve PROBLEM --heuristic {path}"
-    else:
-        hint = "Add -o FILE to save it; robustforge solve PROBLEM --heuristic FILE then uses it."
+    hint = _saved(path) or "Add -o FILE to save it; robustforge solve PROBLEM --heuristic FILE then uses it."
     show(
         title(f"{record['name']}: {what}"),
         "",
@@ -81,6 +77,10 @@ def show_runs(rows: list[Record]) -> None:
     show(table, "", Text(hint, style="dim"))
 
 
+def _saved(path: str | None) -> str:
+    return f"Saved to {path}. To use it: robustforge solve PROBLEM --heuristic {path}" if path else ""
+
+
 def _champion(record: Record, champion: Heuristic, budget: int) -> list[RenderableType]:
     """Return a champion: what it is worth, and what it does."""
     values = columns("problem", "mean worst case", "runs")
@@ -89,4 +89,4 @@ def _champion(record: Record, champion: Heuristic, budget: int) -> list[Renderab
     lines = Table.grid(padding=(0, 1, 0, 0))
     for line in champion.describe(budget).splitlines():
         lines.add_row("-", Text(line.removeprefix("- ")))
-    return [Text.assemble("  champion ", (record["id"], "dim")), "", indented(values), "", indented(lines)]
+    return [Text.assemble("  heuristic ", (record["id"], "dim")), "", indented(values), "", indented(lines)]

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import cloudpickle
 
 from robustforge.engine import machine
 from robustforge.errors import EvolutionError, UnknownNameError
 from robustforge.evolution.evolution import Evolution
 from robustforge.evolution.settings import Settings
-from robustforge.evolution.workshop import Workshop
+from robustforge.evolution.workshop import LARGEST_CHUNK, Workshop
 from robustforge.execution import SupervisedPool, width_of
 from robustforge.heuristic import Grammar, grammar
 from robustforge.problem import Problem
@@ -65,46 +68,90 @@ def evolve(
         (True, 4)
     """
     chosen = checked_problems(problems)
-    made = Evolution(name or default_name(chosen), chosen, make_settings(settings), as_grammar(grammar))
-    with Store.open(store) as kept, open_workshop(made, executor, workers, time_limit) as workshop:
-        made.run(kept, workshop, callback)
-    return made
+    evolution = Evolution(name or default_name(chosen), chosen, make_settings(settings), as_grammar(grammar))
+    carry_out(evolution, store, executor, workers, time_limit, callback)
+    return evolution
+
+
+def carry_out(
+    evolution: Evolution,
+    store: str | Path | None,
+    executor: Executor | None,
+    workers: int | None,
+    time_limit: float | None,
+    callback: Callable[[Evolution], Any] | None,
+) -> None:
+    """Carry an evolution out, with its runs in a store, by whoever is named; see `evolve`."""
+    _check_means(executor, workers, time_limit)
+    compiled = [problem.compiled is not None for problem in evolution.problems]  # what does not compile is refused here
+    with Store.open(store) as kept, ExitStack() as stack:
+        if executor is not None:
+            workshop = Workshop(executor, width_of(executor), evolution.problems, evolution.settings)
+        elif all(compiled) and time_limit is None:
+            workshop = stack.enter_context(_threads(evolution, workers))
+        else:
+            workshop = stack.enter_context(_processes(evolution, workers, time_limit))
+        evolution.run(kept, workshop, callback)
 
 
 @contextmanager
-def open_workshop(
-    evolution: Evolution, executor: Executor | None, workers: int | None, time_limit: float | None
-) -> Iterator[Workshop]:
-    """Open a workshop on the executor given, on threads, or on processes; and close what was opened."""
+def _threads(evolution: Evolution, workers: int | None) -> Iterator[Workshop]:
+    prepare()
+    count = workers or os.cpu_count() or 1
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield Workshop(pool, count, evolution.problems, evolution.settings)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _processes(evolution: Evolution, workers: int | None, time_limit: float | None) -> Iterator[Workshop]:
+    prepare()  # compiles, so that the processes need not
+    for problem in evolution.problems:
+        _check_travels(problem)
+    pool = SupervisedPool(workers, time_limit=time_limit, initializer=partial(prepare, evolution.problems))
+    largest = 1 if time_limit is not None else LARGEST_CHUNK
+    try:
+        yield Workshop(pool, pool.workers, evolution.problems, evolution.settings, largest)
+    except BaseException:
+        pool.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def prepare(problems: Iterable[Problem] = ()) -> None:
+    """Load or compile all that runs on these problems need, so that no run is charged with it."""
+    machine.prepare()
+    neighbourhood.prepare()
+    for problem in problems:
+        assert problem.compiled is None or problem.compiled
+
+
+def _check_means(executor: Executor | None, workers: int | None, time_limit: float | None) -> None:
     if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit > 0):
         raise EvolutionError("a time limit must be a positive number of seconds", f"got {time_limit!r}")
     if workers is not None and not (isinstance(workers, int) and workers >= 1):
         raise EvolutionError("workers must be an integer of at least 1", f"got {workers!r}")
-    problems, settings = evolution.problems, evolution.settings
-    if executor is not None:
-        if time_limit is not None:
-            raise EvolutionError(
-                "a time limit needs processes that can be ended", "an executor was given", "Leave one of them out"
-            )
-        yield Workshop(executor, width_of(executor), problems, settings)
-        return
-    count = workers or os.cpu_count() or 1
-    compiled = all(problem.compiled is not None for problem in problems)
-    machine.prepare()  # here and not in every worker
-    neighbourhood.prepare()
-    pool: SupervisedPool | ThreadPoolExecutor
-    if compiled and time_limit is None:
-        pool = ThreadPoolExecutor(count)
-    else:
-        pool = SupervisedPool(count, time_limit=time_limit)
+    if executor is not None and (workers is not None or time_limit is not None):
+        raise EvolutionError(
+            "workers and time limits are for processes of this machine",
+            "an executor, or a cluster, was given as well",
+            "Leave one of them out",
+        )
+
+
+def _check_travels(problem: Problem) -> None:
+    """Refuse a problem that cannot be sent to another process."""
     try:
-        yield Workshop(pool, count, problems, settings, alone=time_limit is not None)
-    except BaseException:
-        if isinstance(pool, SupervisedPool):
-            pool.kill()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+        cloudpickle.dumps(problem)
+    except Exception as error:
+        raise EvolutionError(
+            "a Python objective runs in processes of its own, so it must be able to travel there",
+            f"{problem.name!r} is not: {error}",
+            "Open files, connections and locks inside the function, or compile it with Numba",
+        ) from error
 
 
 def make_settings(given: dict[str, Any]) -> Settings:

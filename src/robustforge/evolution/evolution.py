@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from robustforge.errors import ObjectiveError
 from robustforge.evolution.fitness import Floats, order, survivors
 from robustforge.evolution.operators import breed, first_population
 from robustforge.evolution.settings import Settings
@@ -24,7 +25,12 @@ from robustforge.evolution.trial import Trial, breeding_generator, trial
 from robustforge.evolution.workshop import Workshop
 from robustforge.heuristic import Grammar, Heuristic
 from robustforge.problem import Problem
-from robustforge.store import FINAL, Run, Store
+from robustforge.store import FINAL, Experiment, Run, Store
+
+KIND = "evolution"
+
+MOST_DOUBTFUL = 20
+"""How many runs may fail before the first that does not."""
 
 LAPS = 4
 """Into how many parts a race divides the repeats: after each but the last, the clearly worse drop out."""
@@ -94,7 +100,7 @@ class Evolution:
         generations: The complete generations, in order.
         final: The comparison of the finalists on fresh seeds; `None` until it is done.
         progress: How far it is.
-        failures: Runs that failed.
+        reasons: Why runs failed, and how many for that reason.
     """
 
     def __init__(self, name: str, problems: Sequence[Problem], settings: Settings, grammar: Grammar) -> None:
@@ -102,7 +108,12 @@ class Evolution:
         self.generations: list[Generation] = []
         self.final: Generation | None = None
         self.progress = Progress(expected=settings.most_runs(len(self.problems)))
-        self.failures = 0
+        self.reasons: Counter[str] = Counter()
+
+    @property
+    def failures(self) -> int:
+        """How many runs failed."""
+        return self.reasons.total()
 
     @property
     def finished(self) -> bool:
@@ -134,20 +145,26 @@ class Evolution:
 
         On one problem it is the mean. On several it is how far a heuristic is, on average over the problems, on the
         way from the best (0) to the median (1) of the first generation on each; below 0 is better than all of them.
+        After a failure it is +inf.
         """
         if len(self.problems) == 1:
             return generation.means[:, 0]
         best, span = self._scale
-        with np.errstate(invalid="ignore"):
-            shares = (generation.means[:, span > 0] - best[span > 0]) / span[span > 0]
-        return np.asarray(shares.mean(axis=1)) if shares.size else np.zeros(len(generation.means))
+        return np.asarray(((generation.means - best) / span).mean(axis=1))
+
+    def best_and_median(self, generation: Generation) -> tuple[float, float]:
+        """Return the fitness of the first in a generation, and the median of those that got all their runs."""
+        fitness = self.fitness(generation)
+        return float(fitness[0]), float(np.median(fitness[generation.repeats == generation.repeats.max()]))
 
     @cached_property
     def _scale(self) -> tuple[Floats, Floats]:
+        """Best and span to the median of the first generation on each problem, of those who have a mean there."""
         means = self.generations[0].means
-        best = means.min(axis=0)
-        span = np.median(means, axis=0) - best
-        return best, np.where(np.isfinite(span), span, 0.0)
+        columns = [column[np.isfinite(column)] if np.isfinite(column).any() else np.zeros(1) for column in means.T]
+        best = np.array([column.min() for column in columns])
+        span = np.array([np.median(column) for column in columns]) - best
+        return best, np.where(span > 0, span, 1.0)
 
     def run(self, store: Store, workshop: Workshop, callback: Callable[[Evolution], Any] | None = None) -> None:
         """Breed until the end, and store every run; what the store has of it is not run again.
@@ -166,10 +183,13 @@ class Process:
     def __init__(self, evolution: Evolution, store: Store, workshop: Workshop) -> None:
         self._evolution, self._store, self._workshop = evolution, store, workshop
         self._settings, self._count = evolution.settings, len(evolution.problems)
-        self._experiment = store.begin(evolution.name, "evolution", described(evolution), evolution.grammar.to_dict())
-        self._runs = {run.key: run for run in store.runs(self._experiment)}
-        self._done = Counter(run.generation for run in self._runs.values())
-        evolution.failures = sum(bool(run.failure) for run in self._runs.values())
+        self._experiment = store.find(evolution.name, KIND, described(evolution))
+        stored = store.runs(self._experiment) if self._experiment else []
+        self._runs = {run.key: run for run in stored}
+        self._done = Counter(run.generation for run in stored)
+        self._newcomers: Sequence[Heuristic] = ()
+        self._doubtful: list[Run] = []
+        evolution.reasons.update(run.failure for run in stored if run.failure)
         evolution.progress.found = len(self._runs)
         evolution.progress.started = time.monotonic()
 
@@ -190,13 +210,13 @@ class Process:
                     return
         finalists = evolution.population[: settings.finalists]
         evolution.final = self._ranked(FINAL, finalists, settings.final_repeats)
-        if self._experiment.ended is None:
-            self._store.end(self._experiment, evolution.champion.id)
+        if self._begun.ended is None:
+            self._store.end(self._begun, evolution.champion.id)
 
     def _ranked(self, number: int, population: Sequence[Heuristic], repeats: int) -> Generation:
         """Run a population, the survivors of each lap of a race further than the others, and rank it."""
         ids = [heuristic.id for heuristic in population]
-        self._store.add_heuristics(population)
+        self._newcomers = population
         progress = self._evolution.progress
         progress.generation, progress.done = number, self._done[number]
         progress.wanted = len(population) * repeats * self._count
@@ -213,9 +233,20 @@ class Process:
                 running = running[stay]
         means = np.array([self._means(number, id, int(lap)) for id, lap in zip(ids, places, strict=True)])
         best_first = np.concatenate([group[order(means[group])] for group in (running, *behind[::-1]) if group.size])
+        whole = np.isfinite(means[best_first]).all(axis=1)
+        best_first = np.concatenate([best_first[whole], best_first[~whole]])  # failures are last, also of a race
         made = Generation(number, tuple(population[int(k)] for k in best_first), means[best_first], places[best_first])
-        self._store.add_generation(self._experiment, number, [ids[k] for k in best_first])
+        self._store.add_generation(self._begun, number, [ids[k] for k in best_first])
         return made
+
+    @property
+    def _begun(self) -> Experiment:
+        """The experiment in the store; begun with its first runs, so that a call that fails leaves nothing behind."""
+        if self._experiment is None:
+            evolution = self._evolution
+            grammar = evolution.grammar.to_dict()
+            self._experiment = self._store.begin(evolution.name, KIND, described(evolution), grammar)
+        return self._experiment
 
     @property
     def _rule(self) -> tuple[float, int]:
@@ -231,14 +262,31 @@ class Process:
             if (number, problem, id, repeat) not in self._runs
         ]
         self._workshop.make(wanted, self._keep)
+        if self._doubtful:
+            raise _all_failed(self._doubtful)
 
     def _keep(self, runs: list[Run]) -> None:
-        """Store runs that are done; after that, they count."""
-        self._store.add(self._experiment, runs)
+        """Store runs that are done; after that, they count.
+
+        As long as every run has failed, it is the objective and not a heuristic that fails: nothing is stored, and
+        after a while it is said.
+        """
+        if not self._runs:
+            self._doubtful += runs
+            if not all(run.failure for run in self._doubtful):
+                runs, self._doubtful = self._doubtful, []
+            elif len(self._doubtful) < MOST_DOUBTFUL:
+                return
+            else:
+                raise _all_failed(self._doubtful)
+        if self._newcomers:
+            self._store.add_heuristics(self._newcomers)
+            self._newcomers = ()
+        self._store.add(self._begun, runs)
         self._runs.update((run.key, run) for run in runs)
         self._done[runs[0].generation] += len(runs)
         evolution, progress = self._evolution, self._evolution.progress
-        evolution.failures += sum(bool(run.failure) for run in runs)
+        evolution.reasons.update(run.failure for run in runs if run.failure)
         progress.done = self._done[runs[0].generation]
         progress.made += len(runs)
 
@@ -256,6 +304,15 @@ class Process:
         keys = [(problem, repeat) for problem in range(self._count) for repeat in range(repeats)]
         found = [[self._runs[number, problem, id, repeat] for problem, repeat in keys] for id in ids]
         return np.array([[np.inf if run.failure else run.value for run in row] for row in found])
+
+
+def _all_failed(runs: Sequence[Run]) -> ObjectiveError:
+    reason, count = Counter(run.failure for run in runs).most_common(1)[0]
+    return ObjectiveError(
+        "an objective must succeed now and then",
+        f"all of the first {len(runs)} runs failed, {count} of them with: {reason}",
+        "Nothing was stored; mend the objective and give the same command again",
+    )
 
 
 def described(evolution: Evolution) -> dict[str, Any]:

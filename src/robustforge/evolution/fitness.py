@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import chi2, rankdata, t
@@ -15,6 +13,8 @@ Order = npt.NDArray[np.intp]
 def order(means: Floats) -> Order:
     """Return who is best, second, ...: by the mean on one problem, by elimination on several.
 
+    Who has no mean on some problem, since a run failed there, comes after all who have.
+
     Args:
         means: One row per heuristic, one column per problem; +inf for a failure.
 
@@ -22,7 +22,11 @@ def order(means: Floats) -> Order:
         >>> order(np.array([[3.0], [1.0], [2.0]]))
         array([1, 2, 0])
     """
-    return np.argsort(means[:, 0], kind="stable") if means.shape[1] == 1 else order_by_elimination(means)
+    if means.shape[1] == 1:
+        return np.argsort(means[:, 0], kind="stable")
+    whole = np.isfinite(means).all(axis=1)
+    groups = (np.flatnonzero(whole), np.flatnonzero(~whole))
+    return np.concatenate([group[order_by_elimination(means[group])] for group in groups])
 
 
 def order_by_elimination(means: Floats) -> Order:
@@ -71,11 +75,7 @@ def survivors(values: Floats, level: float, least: int) -> npt.NDArray[np.bool_]
         return stay
     freedom = (blocks - 1) * (count - 1)
     rest = max(0.0, 1.0 - statistic / (blocks * (count - 1)))
-    gap = _quantile(1 - level / 2, freedom) * np.sqrt(2 * blocks * rest * spread / freedom)
+    gap = t.ppf(1 - level / 2, freedom) * np.sqrt(2 * blocks * rest * spread / freedom)
     stay = np.asarray(sums - sums.min() <= gap, np.bool_)
     stay[np.argsort(sums, kind="stable")[:least]] = True
     return stay
-
-
-def _quantile(probability: float, freedom: int) -> Any:
-    return t.ppf(probability, freedom)

@@ -40,7 +40,7 @@ def first_population(size: int, grammar: Grammar, rng: np.random.Generator) -> l
         if len(found) == size:
             return list(found)
     raise EvolutionError(
-        "a grammar must have more heuristics than the population",
+        "a grammar must have as many heuristics as the population",
         f"only {len(found)} were found for a population of {size}",
         "Restrict the grammar less, or lower the population",
     )
@@ -51,15 +51,13 @@ def breed(
 ) -> list[Heuristic]:
     """Return the next generation: the elites, and children of parents that won a tournament.
 
-    A child that is there already would be run on the same seeds as its twin, so it is mutated instead, whatever the
-    chance; where the grammar is so small that this leads to nothing new, the twin stays out and a new tree comes in.
+    A child that is there already would be run on the same seeds as its twin, so it is mutated until it is another,
+    whatever the chance of a mutation.
     """
     following = dict.fromkeys(best_first[: settings.elites])
     while len(following) < settings.population:
         child = _child(best_first, settings, grammar, rng)
-        for _ in range(_TRIES):
-            if child not in following:
-                break
+        while child in following:  # ends: the first population has shown that the grammar has enough trees
             child = mutate(child, _drawn(grammar.cut_points, rng), grammar, rng)
         following[child] = None
     return list(following)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any, get_args
 
 from robustforge.engine.optimizer import OnFailure
 from robustforge.errors import EvolutionError, UnknownNameError
+
+MOST_SAMPLES = 1_000_000
+"""More points of a re-estimate would not fit into the memory of a worker."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,11 @@ class Settings:
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
                 raise EvolutionError(f"{name} must be an integer of at least {least}", f"got {value!r}")
+            object.__setattr__(self, name, int(value))
+        if self.samples > MOST_SAMPLES:
+            raise EvolutionError(f"samples must be at most {MOST_SAMPLES:,}", f"got {self.samples:,}", "10,000 will do")
         if self.population <= self.elites:
             raise EvolutionError(
                 "the population must be larger than the number of elites",

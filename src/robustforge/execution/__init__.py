@@ -7,6 +7,7 @@ that took its process with it from one that merely raised.
 from __future__ import annotations
 
 from robustforge.execution.dask import connect as connect
+from robustforge.execution.deaths import NotStarted as NotStarted
 from robustforge.execution.deaths import OutOfMemory as OutOfMemory
 from robustforge.execution.deaths import OutOfTime as OutOfTime
 from robustforge.execution.deaths import WorkerDied as WorkerDied
@@ -15,4 +16,14 @@ from robustforge.execution.deaths import death_of as death_of
 from robustforge.execution.pool import SupervisedPool as SupervisedPool
 from robustforge.execution.width import width_of as width_of
 
-__all__ = ["OutOfMemory", "OutOfTime", "SupervisedPool", "WorkerDied", "WorkerError", "connect", "death_of", "width_of"]
+__all__ = [
+    "NotStarted",
+    "OutOfMemory",
+    "OutOfTime",
+    "SupervisedPool",
+    "WorkerDied",
+    "WorkerError",
+    "connect",
+    "death_of",
+    "width_of",
+]

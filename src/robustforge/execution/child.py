@@ -10,7 +10,7 @@ import sys
 import time
 from multiprocessing import Pipe
 
-from robustforge.execution.deaths import OutOfMemory, OutOfTime, WorkerDied, words
+from robustforge.execution.deaths import NotStarted, OutOfMemory, OutOfTime, WorkerDied, words
 
 _PATIENCE = 120.0
 """Seconds to start, and to load a task: importing what it needs may be slow, and is no part of the task."""
@@ -26,14 +26,15 @@ class Child:
     Args:
         time_limit: Seconds that one task may take once it is loaded.
         memory_limit: Bytes that the process may use.
+        first: A pickled task that comes before all others and has time to load what they need; `None` for none.
 
     Attributes:
         resident: Bytes that the process occupied after its last task.
     """
 
-    def __init__(self, time_limit: float | None, memory_limit: int) -> None:
+    def __init__(self, time_limit: float | None, memory_limit: int, first: bytes | None = None) -> None:
         self.time_limit, self.memory_limit, self.resident = time_limit, memory_limit, 0
-        self._started = self._over = False
+        self._first, self._started, self._over = first, False, False
         with contextlib.ExitStack() as ours:  # closed if the start fails
             self._connection, theirs = Pipe()
             ours.callback(self._connection.close)
@@ -66,22 +67,33 @@ class Child:
         kind, patience = "", None if self.time_limit is None else _PATIENCE
         try:
             if not self._started:
-                self._connection.send(([str(folder) for folder in sys.path], self.memory_limit))
-                self._hear(patience)
+                self._begin(patience)
                 self._started = True
             self._connection.send_bytes(task)
             kind, outcome, self.resident = self._hear(patience)
             if kind == "taken":
                 kind, outcome, self.resident = self._hear(self.time_limit)
         except TimeoutError:
+            if not self._started:
+                raise NotStarted(f"a process took longer than {_PATIENCE:g} s to start") from None
             limit = f"{self.time_limit:g} s" if kind else f"{_PATIENCE:g} s to load"
             raise OutOfTime(f"it took longer than {limit}") from None
         except (EOFError, OSError):
-            when = "" if self._started else " while it started"
-            raise WorkerDied(f"the process died{when} ({words(self.end())})") from None
+            if not self._started:
+                raise NotStarted(f"a process died while it started ({words(self.end())})") from None
+            raise WorkerDied(f"the process died ({words(self.end())})") from None
         if kind == "out of memory":
             raise OutOfMemory(f"it needed more than {self.memory_limit / 2**20:.0f} MB")
         return outcome
+
+    def _begin(self, patience: float | None) -> None:
+        """Tell the process what it needs to know, and have the first task done; what comes of that does not matter."""
+        self._connection.send(([str(folder) for folder in sys.path], self.memory_limit))
+        self._hear(patience)
+        if self._first is not None:
+            self._connection.send_bytes(self._first)
+            while self._hear(patience)[0] == "taken":
+                pass
 
     def kill(self) -> None:
         """End the process and all it started, at once; `end` is still to be called."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from concurrent.futures.process import BrokenProcessPool
 
 
 class WorkerError(RuntimeError):
@@ -21,6 +20,10 @@ class WorkerError(RuntimeError):
 
 class WorkerDied(WorkerError):  # noqa: N818
     """The process of the task died: it crashed, exited, or was killed by someone else."""
+
+
+class NotStarted(WorkerError):  # noqa: N818
+    """There was no worker to take the task; the task is not to blame."""
 
 
 class OutOfTime(WorkerError):  # noqa: N818
@@ -47,8 +50,6 @@ def death_of(error: BaseException) -> str | None:
         return error.reason
     if isinstance(error, MemoryError):
         return "it needed more memory than there is"
-    if isinstance(error, BrokenProcessPool):
-        return "the process died (and the process pool with it)"
     distributed = sys.modules.get("distributed")  # an error of a package that was never imported cannot be met
     if distributed is not None and isinstance(error, distributed.KilledWorker):
         return f"the process died (on each of {error.allowed_failures + 1} Dask workers)"

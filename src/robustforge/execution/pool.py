@@ -22,7 +22,7 @@ import cloudpickle
 
 from robustforge.errors import ExecutionError
 from robustforge.execution.child import Child
-from robustforge.execution.deaths import WorkerDied, WorkerError
+from robustforge.execution.deaths import NotStarted, WorkerDied, WorkerError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,6 +39,7 @@ class SupervisedPool(Executor):
         workers: How many processes; by default as many as there are processors.
         time_limit: Seconds that one task may take; starting a process and importing what the task needs do not count.
         memory_limit: Bytes that one process may use (on Linux); by default its share of 80% of the physical memory.
+        initializer: Called in each process before its first task, with time to load what the tasks need.
 
     Raises:
         ExecutionError: If a limit is not positive, or the platform has no POSIX processes.
@@ -50,7 +51,12 @@ class SupervisedPool(Executor):
     """
 
     def __init__(
-        self, workers: int | None = None, *, time_limit: float | None = None, memory_limit: int | None = None
+        self,
+        workers: int | None = None,
+        *,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        initializer: Callable[[], object] | None = None,
     ) -> None:
         if os.name != "posix":
             raise ExecutionError(
@@ -61,7 +67,8 @@ class SupervisedPool(Executor):
                 raise ExecutionError(f"`{name}` must be positive", f"got {value!r}", "Leave it out for the default")
         self.workers = self._max_workers = workers or os.cpu_count() or 1  # the latter as in the standard executors
         memory = memory_limit or int(0.8 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / self.workers)
-        self._desk = _Desk(time_limit, memory)
+        first = None if initializer is None else bytes(cloudpickle.dumps((initializer, (), {})))
+        self._desk = _Desk(time_limit, memory, first)
         self._threads: list[threading.Thread] = []
         self._closed = False
         # A pool nobody holds any more finishes what was submitted. Lock-free, for it may run in the middle of anything.
@@ -126,6 +133,7 @@ class _Desk:
 
     time_limit: float | None
     memory_limit: int
+    first: bytes | None = None
     tasks: SimpleQueue[tuple[Future[Any], bytes] | None] = field(default_factory=SimpleQueue)
     idle: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -146,7 +154,7 @@ class _Desk:
     def hire(self) -> Child:
         """Start a child."""
         with _FORKING:
-            child = Child(self.time_limit, self.memory_limit)
+            child = Child(self.time_limit, self.memory_limit, self.first)
             self.children.add(child)
         with self.lock:
             if self.killed:  # between our taking the task and now
@@ -232,7 +240,7 @@ def _verdict(desk: _Desk, error: Exception) -> WorkerError:
         return WorkerDied("the pool was killed")
     if isinstance(error, WorkerError):
         return error.with_traceback(None)  # it would keep the task alive, and tells nothing
-    return WorkerDied(f"no process could be had ({error})")
+    return NotStarted(f"no process could be had ({error})")
 
 
 def _answer(future: Future[Any], outcome: bytes) -> None:

@@ -100,7 +100,7 @@ class Grammar:
         """The nodes that every tree has, and below which there is something to choose.
 
         They go down through what is always there, and end where a choice begins: what is below a choice is not in
-        every tree.
+        every tree. They also end at a component whose fields must go together, which a cut would take apart.
         """
         return tuple(self._cuts(Heuristic, ()))
 
@@ -115,7 +115,7 @@ class Grammar:
 
     def _cuts(self, kind: Kind, above: Path) -> Iterator[Path]:
         allowed = self.alternatives(kind)
-        if len(allowed) > 1:
+        if len(allowed) > 1 or allowed[0].check is not Component.check:  # a choice, or fields that have to go together
             return
         for field in self.fields(allowed[0]):
             if self._is_open(field):

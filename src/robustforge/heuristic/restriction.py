@@ -6,6 +6,7 @@ that names nothing, or leaves nothing, is refused.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -144,7 +145,7 @@ def _limits(field: Field, name: str, value: Any) -> tuple[Any, Any]:
         raise HeuristicError(f"{name} must be {' or '.join(allowed)}", f"got {value!r}", fix)
     assert field.range is not None
     bounds = [number for number in (low, high) if number is not None]
-    numbers = all(isinstance(n, (int, float)) and not isinstance(n, bool) and field.kind(n) == n for n in bounds)
+    numbers = bool(bounds) and all(_is_number(n) and field.kind(n) == n for n in bounds)
     if not numbers or not field.range.low <= min(bounds) <= max(bounds) <= field.range.high or bounds != sorted(bounds):
         noun = "an integer" if field.kind is int else "a number"
         raise HeuristicError(
@@ -153,6 +154,10 @@ def _limits(field: Field, name: str, value: Any) -> tuple[Any, Any]:
             f"Write for instance {name}={field.range.low:g}:{field.range.high:g}",
         )
     return field.kind(low), None if high is None else field.kind(high)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _read(field: Field, text: str) -> Any:

@@ -1,32 +1,29 @@
 """The store: an SQLite file in WAL mode that holds experiments, heuristics and every single run.
 
-There is one writer, by a lock of the operating system that dies with its process; readers open the file read-only and
+There is one writer, by a lock on a file beside it, which dies with its process; readers open the store read-only and
 see what is committed, also while a run goes on. What `add` has returned from is there after the process is killed at
 any moment. Heuristics are stored as JSON and checked when they are read; nothing stored is ever executed.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import math
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 from robustforge.errors import StoreError, StoreFullError, UnknownNameError
 from robustforge.heuristic import Heuristic
+from robustforge.store.lock import Lock
+from robustforge.store.records import Experiment, Run
 
 APPLICATION = 0x52465247  # "RFRG": says whose file this is
 VERSION = 1
-FINAL = -1
-"""The generation that the final comparison is stored under."""
-
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _NEW = "Name another file, or one that does not exist yet"
 _WAYS_TO_READ = ("mode=rw", "mode=ro", "immutable=1")
@@ -36,85 +33,28 @@ makes for readers, the second does without that right, the third without a disk 
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 
 
-RunKey = tuple[int, int, str, int]
-"""Generation, problem, heuristic and repeat: what tells a run from all others of an experiment."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a heuristic on a problem.
-
-    Attributes:
-        generation: The generation, or `FINAL`.
-        problem: The problem's place in the experiment's list.
-        heuristic: The heuristic's id.
-        repeat: The number of the repeat.
-        seed: What decided the search, as for `minimize`.
-        value: The independent re-estimate of the worst case at the returned point; NaN after a failure.
-        estimate: What the search itself took for it.
-        nfev: Evaluations of the search.
-        work: Distances computed by its relocations.
-        relocations: How many these were.
-        seconds: How long search and re-estimate took.
-        failure: Why there is no value; empty if there is one.
-    """
-
-    generation: int
-    problem: int
-    heuristic: str
-    repeat: int
-    seed: int
-    value: float = math.nan
-    estimate: float = math.nan
-    nfev: int = 0
-    work: int = 0
-    relocations: int = 0
-    seconds: float = 0.0
-    failure: str = ""
-
-    @property
-    def key(self) -> RunKey:
-        """What tells it from all other runs of an experiment."""
-        return (self.generation, self.problem, self.heuristic, self.repeat)
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """What is stored of an experiment beside its runs.
-
-    Attributes:
-        id: Its number in this store.
-        name: Its name, unique in the store.
-        kind: What it is, "evolution".
-        settings: All that decides its outcome.
-        grammar: The production rules.
-        champion: The id of what came out, `None` until it has ended.
-        begun: When, in UTC.
-        ended: When, in UTC; `None` until then.
-    """
-
-    id: int
-    name: str
-    kind: str
-    settings: dict[str, Any]
-    grammar: dict[str, Any]
-    champion: str | None
-    begun: str
-    ended: str | None
-
-
 class Store:
     """A store that is open: `Store.open` to write, `Store.read` to read. Use it in a `with` statement.
 
     Args:
-        connection: The SQLite connection.
+        target: What SQLite connects to.
         path: Where it is, for messages.
-        lock: The file descriptor that holds the writer's lock, if it is one.
+        lock: The writer's lock, if it is one.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: str, lock: int | None = None) -> None:
-        self._connection, self.path, self._lock = connection, path, lock
+    def __init__(self, target: str, path: str, lock: Lock | None = None) -> None:
+        self._target, self.path, self._lock = target, path, lock
         self._new, self._writing = True, False
+        self._opened: sqlite3.Connection | None = None
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        """The SQLite connection, made when it is first needed: to connect to a file that is not there makes it."""
+        if self._opened is None:
+            with _told(self.path):
+                options: Any = {"timeout": 30, "isolation_level": None, "uri": self._target.startswith("file:")}
+                self._opened = sqlite3.connect(self._target, **options)
+        return self._opened
 
     @classmethod
     def open(cls, path: str | Path | None) -> Self:
@@ -124,19 +64,19 @@ class Store:
             StoreError: The file is no store of this version, or somebody else writes to it.
         """
         if path is None:
-            return cls(_connect(":memory:"), "memory")
-        where = str(path)
-        if not Path(where).absolute().parent.is_dir():
-            raise StoreError("a store must be in a folder that exists", f"got {where}", "Create the folder first")
-        lock = _locked(where)
-        connection = _connect(where)
+            return cls(":memory:", "memory")
+        where = str(Path(path).absolute())
+        if not Path(where).parent.is_dir():
+            raise StoreError("a store must be in a folder that exists", f"got {path}", "Create the folder first")
+        if Path(where).is_dir():
+            raise StoreError("a store must be a file", f"{path} is a folder", _NEW)
+        made = cls(where, where, Lock(where))
         try:
-            made = cls(connection, where, lock)
-            with _told(where):
-                made._new = made._is_new()
+            if Path(where).exists():
+                with _told(where):
+                    made._new = made._is_new()
         except BaseException:
-            connection.close()
-            os.close(lock)
+            made.close()
             raise
         return made
 
@@ -147,33 +87,33 @@ class Store:
         Raises:
             StoreError: There is no store, or it is none of this version.
         """
-        where = str(path)
+        where = str(Path(path).absolute())
         if not Path(where).is_file():
-            raise StoreError("a store must be a file that exists", f"there is no {where}", "`evolve --store` makes one")
-        uri = Path(where).absolute().as_uri()
+            raise StoreError("a store must be a file that exists", f"there is no {path}", "`evolve --store` makes one")
         for mode in _WAYS_TO_READ:
+            made = cls(f"{Path(where).as_uri()}?{mode}", where)
             try:
-                made = cls(_connect(f"{uri}?{mode}", uri=True), where)
-                with _told(where):
-                    made._connection.execute("PRAGMA query_only = 1")
-                    made._new = made._is_new()
-                break
-            except StoreFullError:
-                if mode == _WAYS_TO_READ[-1]:
-                    raise
-        if made._new:
-            raise StoreError("a store must hold something", f"{where} is empty", _NEW)
-        return made
+                made._check_readable()
+                return made
+            except StoreFullError as error:
+                made.close()
+                if mode == _WAYS_TO_READ[-1] or _has_content(f"{where}-wal"):
+                    raise StoreError(
+                        "a store must be readable", error.fact, "Copy it to a place of your own"
+                    ) from error
+            except BaseException:
+                made.close()
+                raise
+        raise AssertionError("the last way returns or raises")
 
     def close(self) -> None:
         """Bring everything into the one file, close it and free the lock."""
         try:
-            self._connection.close()  # the last to leave checkpoints and cleans up
+            if self._opened is not None:
+                self._opened.close()  # the last to leave checkpoints and cleans up
         finally:
             if self._lock is not None:
-                if os.fstat(self._lock).st_size == 0:  # nothing was stored: as if it had never been opened
-                    os.unlink(self.path)
-                os.close(self._lock)
+                self._lock.free()
 
     def __enter__(self) -> Self:
         return self
@@ -181,8 +121,8 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def begin(self, name: str, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]) -> Experiment:
-        """Return the experiment of a name: a new one, or the one that is there if its settings are the same.
+    def find(self, name: str, kind: str, settings: Mapping[str, Any]) -> Experiment | None:
+        """Return the experiment of a name to go on with, or `None` if there is none.
 
         Raises:
             StoreError: There is one of this name with other settings; the message says which.
@@ -190,7 +130,10 @@ class Store:
         known = {experiment.name: experiment for experiment in self.experiments()}
         if name in known:
             _check_same(known[name], kind, json.loads(json.dumps(settings)))
-            return known[name]
+        return known.get(name)
+
+    def begin(self, name: str, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]) -> Experiment:
+        """Begin a new experiment; its name must not be in the store."""
         row = (name, kind, json.dumps(settings), json.dumps(grammar), _now())
         with self._transaction():
             self._connection.execute(
@@ -300,6 +243,13 @@ class Store:
                     self._connection.execute("ROLLBACK")
                 raise
 
+    def _check_readable(self) -> None:
+        with _told(self.path):
+            self._connection.execute("PRAGMA query_only = 1")
+            self._new = self._is_new()
+        if self._new:
+            raise StoreError("a store must hold something", f"{self.path} is empty", _NEW)
+
     def _is_new(self) -> bool:
         """Whether nothing is in the file yet; raise if it is not ours."""
         application, version, pages = (
@@ -329,11 +279,6 @@ class Store:
         self._writing = True
 
 
-def _connect(target: str, uri: bool = False) -> sqlite3.Connection:
-    with _told(target):
-        return sqlite3.connect(target, timeout=30, isolation_level=None, uri=uri)
-
-
 @contextmanager
 def _told(path: str) -> Iterator[None]:
     """Turn SQLite's errors into sentences."""
@@ -352,24 +297,8 @@ def _told(path: str) -> Iterator[None]:
         raise StoreError("a store must be in order", f"{path} is not: {error}", _NEW) from error
 
 
-def _locked(path: str) -> int:
-    """Return a file descriptor that holds the writer's lock; the system frees it when the process ends, however."""
-    try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise StoreError(
-            "a store must be a file that can be written", f"{path} is not: {error.strerror}", _NEW
-        ) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(lock)
-        raise StoreError(
-            "a store has one writer at a time",
-            f"another process is writing to {path}",
-            "Wait for it to end, or name another file; `robustforge runs` shows how far it is",
-        ) from error
-    return lock
+def _has_content(path: str) -> bool:
+    return Path(path).exists() and Path(path).stat().st_size > 0
 
 
 def _check_same(known: Experiment, kind: str, settings: Mapping[str, Any]) -> None:

@@ -97,23 +97,31 @@ class Neighbourhood:
         Raises:
             ObjectiveError: An evaluation failed and the policy is "raise", or all of them failed.
         """
-        p, clip = self.problem, self.clip
-        if p.compiled is not None:
-            fun, data = p.compiled
-            values = np.empty(len(offsets))
-            _evaluate(offsets, self.centre, self.radii, clip, p.lower, p.upper, fun, data, values)
-        else:
-            points = self.centre + self.radii * offsets
-            points = np.clip(points, p.lower, p.upper) if clip else points
-            values = np.array([_value(p, point, on_failure) for point in points])
+        values = self._values_at(offsets, on_failure)
         failed = np.isnan(values) | (values == -np.inf)
         if failed.any():
             if on_failure == "infeasible":
                 return np.inf
             if on_failure == "raise" or failed.all():
-                point = self.centre + self.radii * offsets[int(np.argmax(failed))]
-                raise failure_error(point, "NaN or -inf")
+                raise failure_error(self._placed(offsets[int(np.argmax(failed))]), "NaN or -inf")
         return float(values[~failed].max())
+
+    def _values_at(self, offsets: Floats, on_failure: OnFailure) -> Floats:
+        p = self.problem
+        if p.compiled is not None:
+            fun, data = p.compiled
+            values = np.empty(len(offsets))
+            try:
+                _evaluate(offsets, self.centre, self.radii, self.clip, p.lower, p.upper, fun, data, values)
+                return values
+            except Exception:  # raised by the objective at some point: then point by point
+                if on_failure == "raise":
+                    raise
+        return np.array([_value(p, self._placed(offset), on_failure) for offset in offsets])
+
+    def _placed(self, offset: Floats) -> Floats:
+        point: Floats = self.centre + self.radii * offset
+        return np.clip(point, self.problem.lower, self.problem.upper) if self.clip else point
 
     def on_all_cores(self, work: Callable[[Any], T], pieces: Iterable[Any]) -> Iterator[T]:
         """Do the work for every piece, and return the results in the order of the pieces.
