@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -12,10 +13,11 @@ import time
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import robustforge as rf
 from robustforge import cli
-from robustforge.cli.live import bars, duration
+from robustforge.cli.live import View, bars, duration
 from robustforge.errors import StoreFullError
 from robustforge.store import Store
 
@@ -117,6 +119,13 @@ nothing = 3
 
 def broken(dimension):
     raise RuntimeError("no licence")
+
+
+def refused(x):
+    raise RuntimeError("no licence")
+
+
+hopeless = rf.Problem(refused, [(-1, 1)] * 3, rf.Ball(0.1))
 """
 
 
@@ -159,6 +168,11 @@ def test_an_objective_of_ones_own(models):
         (["sphere", "--without", "swarm"], "nothing is left"),
         (["sphere", "--without", "leh", "--only", "relocation=Random relocation"], "contradict"),
         (["sphere", "--fix", "group=1"], "from 2 to 50"),
+        (["sphere", "--fix", "group=nan"], "from 2 to 50"),
+        (["sphere", "--fix", "c3=1e400"], "from 0 to 3"),
+        (["sphere", "--workers", "2", "--dask", "tcp://127.0.0.1:9"], "--workers"),
+        (["--objective", "mymodels:single", "--variant", "shifted"], "Set them in your Problem"),
+        (["sphere", "--samples", "2000000"], "at most 1,000,000"),
         (["sphere", "--grammar", "papers"], "'paper'"),
         (["sphere", "--time-limit", "-1"], "positive"),
         (["sphere", "--store", "no/such/runs.db"], "folder"),
@@ -241,8 +255,50 @@ def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(tmp_path):
     assert "the same command goes on" in errors
     assert "Traceback" not in errors
     with Store.read(tmp_path / "s.db") as store:
-        assert store.count_runs(store.experiment("one"))[0] >= 400
+        before = store.count_runs(store.experiment("one"))[0]
+    assert before >= 400
     assert os.listdir(tmp_path) == ["s.db"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == f"going on; {before:,} runs are in the store\n"
+    assert child.stdout.readline().startswith("generation ")
+    child.send_signal(signal.SIGINT)
+    child.send_signal(signal.SIGINT)  # impatient
+    _, errors = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert "Traceback" not in errors
+    with Store.read(tmp_path / "s.db") as store:
+        assert store.count_runs(store.experiment("one"))[0] > before
+
+
+def test_an_objective_that_always_fails_is_a_failure(models):
+    ended = run("evolve", "--objective", "mymodels:hopeless", *SMALL, "-o", "c.json", code=1)
+    assert "no licence" in ended.stderr
+    assert not os.path.exists("c.json")
+    assert not os.path.exists("runs.db")
+
+
+def test_the_view_on_a_terminal():
+    problems = [rf.problem("sphere", 3), rf.problem("ackley", 3)]
+    settings = {"population": 5, "generations": 2, "repeats": 2, "budget": 200, "samples": 100, "final_repeats": 3}
+    shown = []
+
+    def look(evolution):
+        console = Console(width=80, record=True, file=io.StringIO())
+        console.print(View(evolution))
+        shown.append(console.export_text())
+
+    evolution = rf.evolve(problems, callback=look, **settings)
+    look(evolution)
+    assert "1 of 2" in shown[0]
+    assert "20 of 20 runs" in shown[0]
+    assert "2 of 2" in shown[1]
+    assert "finalists" in shown[2]
+    assert "runs a second" in shown[2]
+    assert evolution.population[0].describe(200).splitlines()[0][2:40] in shown[2]
+    assert max(len(line.rstrip()) for text in shown for line in text.splitlines()) <= 80
+    evolution.reasons["ValueError: no"] += 3
+    look(evolution)
+    assert "3 runs: ValueError: no" in shown[-1]
 
 
 def test_figures_for_people():

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from numba import njit
 
 import robustforge as rf
-from robustforge.errors import EvolutionError, RobustforgeError, StoreError, StoreFullError
+from robustforge.errors import (
+    EvolutionError,
+    ExecutionError,
+    ObjectiveError,
+    RobustforgeError,
+    StoreError,
+    StoreFullError,
+)
 from robustforge.evolution.trial import run_trials, trial
 from robustforge.execution import SupervisedPool
 from robustforge.store import FINAL, Store
@@ -309,23 +319,85 @@ def test_other_settings_under_the_same_name_are_refused(reference):
 def test_a_full_disk_stops_the_run_which_then_goes_on(reference, tmp_path, monkeypatch):
     path = tmp_path / "full.db"
     whole = Store.add
-    count = []
 
     def limited(self, experiment, runs):
-        count.append(1)
-        if len(count) == 8:
-            self._connection.execute("PRAGMA max_page_count = 1")
-        return whole(self, experiment, [replace(run, failure=run.failure or "x" * 4000) for run in runs])
+        if self._connection.execute("PRAGMA page_count").fetchone()[0] >= 14:  # 12 are there from the start
+            self._connection.execute("PRAGMA max_page_count = 1")  # SQLite takes it for: no more than there are
+        return whole(self, experiment, runs)
 
     monkeypatch.setattr(Store, "add", limited)
     with pytest.raises(StoreFullError, match="make room"):
         rf.evolve(sphere(), store=path, **SMALL)
     monkeypatch.setattr(Store, "add", whole)
     with Store.read(path) as store:
-        assert store.count_runs(store.experiment("sphere-5d"))[0] > 0
-    os.remove(path)  # those rows were padded; a clean start for the comparison
-    rf.evolve(sphere(), store=path, **SMALL)
+        kept = store.count_runs(store.experiment("sphere-5d"))[0]
+    assert 0 < kept < RUNS
+    assert rf.evolve(sphere(), store=path, **SMALL).progress.made == RUNS - kept
     assert rows(path) == rows(reference[0])
+
+
+def broken(x):
+    raise NameError("name 'mesh' is not defined")
+
+
+def test_an_objective_that_always_fails_is_said_and_nothing_is_stored(tmp_path):
+    with ThreadPoolExecutor(2) as pool, pytest.raises(ObjectiveError, match="'mesh' is not defined"):
+        rf.evolve(bowl(broken), store=tmp_path / "s.db", executor=pool, **{**SMALL, "repeats": 10})
+    assert os.listdir(tmp_path) == []
+    with ThreadPoolExecutor(2) as pool, pytest.raises(ObjectiveError, match="first 18 runs"):
+        rf.evolve(bowl(broken), store=tmp_path / "s.db", executor=pool, **SMALL)  # fewer runs than it takes to be sure
+
+
+def test_a_machine_that_cannot_start_workers_is_no_failure_of_a_heuristic(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(ExecutionError, match="worker processes must start"):
+        rf.evolve(bowl(), store=tmp_path / "s.db", **SMALL)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_time_limit_is_for_the_run_not_for_the_start_of_its_worker():
+    evolution = rf.evolve(bowl(), time_limit=0.5, **TINY)  # to load the engine takes longer
+    assert evolution.failures == 0
+
+
+def test_a_call_that_is_refused_leaves_nothing_behind(tmp_path):
+    fix = {"group": 10, "inertia.c1": 1, "inertia.c2": 1, "inertia.omega": 0.5, "extent": 0.1}
+    only = {"network": "ring", "mutation": "none", "baseline": "inertia", "movement": "{}", "form": "random sampling"}
+    tiny = rf.grammar("paper", only=only, fix=fix)
+    with pytest.raises(EvolutionError, match="only 8 were found"):
+        rf.evolve(sphere(), grammar=tiny, store=tmp_path / "s.db", **{**SMALL, "population": 9})
+    held = threading.Lock()
+    with pytest.raises(EvolutionError, match="'bowl' is not"):
+        rf.evolve(bowl(lambda x: float(held.locked())), store=tmp_path / "s.db", **SMALL)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(EvolutionError, match="Leave one of them out"):
+        rf.evolve(sphere(), store=tmp_path / "s.db", executor=pool, workers=2, **SMALL)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_pool_that_breaks_is_said():
+    with ProcessPoolExecutor(1) as pool, pytest.raises(ExecutionError, match="BrokenProcessPool"):
+        rf.evolve(bowl(suicidal), executor=pool, **TINY)
+
+
+def suicidal(x):
+    os._exit(1)
+
+
+@njit
+def picky_and_compiled(x):
+    if 4.5 < x[0] < 4.6:
+        raise ValueError("off")
+    return (x * x).sum()
+
+
+@pytest.mark.parametrize("policy", ["infeasible", "unknown"])
+def test_a_compiled_objective_that_raises_is_handled_by_the_policy(policy):
+    evolution = rf.evolve(bowl(picky_and_compiled), on_failure=policy, **SMALL)
+    assert evolution.failures == 0
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert rf.evolution.Settings(population=np.int64(5), seed=np.int32(2)).to_dict()["population"] == 5
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import friedmanchisquare, rankdata
+from scipy.stats import chi2, friedmanchisquare, rankdata
+from scipy.stats import t as student
 
 from robustforge.evolution.fitness import order, order_by_elimination, survivors
 
@@ -100,9 +101,34 @@ def test_so_many_survive_in_any_case():
     assert survivors(np.ones((10, 8)), 0.05, 2).all()
 
 
-def test_the_statistic_is_friedmans():
+def conover(values, level):
+    """Who survives, by the formulas of Conover (1999, Section 5.8), written out plainly."""
+    k, b = values.shape
+    ranks = np.array([rankdata(column) for column in values.T])  # one row per block
+    sums = ranks.sum(axis=0)
+    squares, centre = (ranks**2).sum(), b * k * (k + 1) ** 2 / 4
+    statistic = (k - 1) * ((sums - b * (k + 1) / 2) ** 2).sum() / (squares - centre)
+    if chi2.sf(statistic, k - 1) >= level:
+        return np.ones(k, bool)
+    within = 2 * (b * squares - (sums**2).sum()) / ((b - 1) * (k - 1))
+    return sums - sums.min() <= student.ppf(1 - level / 2, (b - 1) * (k - 1)) * np.sqrt(within)
+
+
+def test_a_race_is_decided_by_friedmans_and_conovers_tests():
     rng = np.random.default_rng(4)
-    for _ in range(20):
-        values = np.round(rng.random((6, 9)) + 0.08 * np.arange(6)[:, None], 1)  # with ties
-        by_scipy = friedmanchisquare(*values).pvalue < 0.05
-        assert by_scipy or survivors(values, 0.05, 1).all()
+    outcomes = set()
+    for spread in (0.0, 0.05, 0.1, 0.2) * 15:
+        values = np.round(rng.random((6, 9)) + spread * np.arange(6)[:, None], 1)  # with ties
+        stay = survivors(values, 0.05, 1)
+        if friedmanchisquare(*values).pvalue >= 0.05:
+            assert stay.all()
+        assert stay.tolist() == conover(values, 0.05).tolist()
+        outcomes.add(int(stay.sum()))
+    assert len(outcomes) > 3
+
+
+def test_who_failed_somewhere_is_behind_all_who_did_not():
+    """The first is best on two problems of three and failed on the third; so did the last, and is worse."""
+    means = np.array([[np.inf, 0.0, 0.0], [1.0, 1.0, 1.0], [2.0, 2.0, 2.0], [np.inf, 5.0, 5.0]])
+    assert order(means).tolist() == [1, 2, 0, 3]
+    assert order(np.full((3, 2), np.inf)).tolist() == [0, 1, 2]

@@ -14,6 +14,8 @@ import robustforge as rf
 from robustforge.errors import EvolutionError
 from robustforge.evolution.operators import breed, combine, first_population, mutate
 from robustforge.evolution.settings import Settings
+from robustforge.heuristic.grammar import kinds
+from robustforge.heuristic.restriction import label
 from robustforge.heuristic.tree import branch, nodes
 
 PAPER = rf.grammar("paper")
@@ -163,8 +165,6 @@ def test_elites_survive_unchanged_and_in_order():
 def test_tournaments_prefer_the_better():
     rng = np.random.default_rng(7)
     parents = first_population(20, PAPER, rng)
-    place = {parent.outer.network: k for k, parent in enumerate(parents)}  # the last with a network counts
-    assert place
     children = breed(parents, Settings(population=400, elites=0, mutation=0.0, tournament=5), PAPER, rng)
     groups = [parent.outer.capability.baseline for parent in parents]
     standing = [
@@ -182,6 +182,24 @@ def test_no_generation_has_twins():
         population = breed(population, Settings(population=30), NARROW, rng)
         assert len(set(population)) == 30
         assert all(NARROW.holds(each) for each in population)
+
+
+def one_alternative_grammars():
+    """Every grammar that keeps a single alternative of one slot."""
+    for kind in kinds():
+        if kind.is_slot:
+            for component in EXTENDED.alternatives(kind):
+                yield label(kind), component.title
+
+
+@pytest.mark.parametrize(("slot", "title"), list(one_alternative_grammars()))
+def test_every_restricted_grammar_can_be_bred(slot, title):
+    grammar = rf.grammar("extended", only={slot: [title]})
+    rng = np.random.default_rng(9)
+    population = first_population(20, grammar, rng)
+    for _ in range(5):
+        population = breed(population, Settings(population=20, mutation=0.8), grammar, rng)
+        assert all(valid(each, grammar) for each in population)
 
 
 def test_a_grammar_of_few_heuristics_is_refused_for_a_large_population():

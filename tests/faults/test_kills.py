@@ -23,9 +23,11 @@ SETTINGS = {
     "budget": 300,
     "samples": 300,
     "final_repeats": 20,
+    "finalists": 2,
+    "race": 0.05,
     "seed": 5,
 }
-RUNS = 10 * 6 * 8 + 5 * 20
+PROBLEMS = ("rastrigin", "sphere")
 
 PROGRAM = f"""
 import sys
@@ -45,7 +47,7 @@ def noted(problem, settings, trials):
 
 
 workshop.run_trials = noted
-rf.evolve(rf.problem("rastrigin", 6), store=sys.argv[1], workers=2, **{SETTINGS!r})
+rf.evolve([rf.problem(name, 6) for name in {PROBLEMS!r}], store=sys.argv[1], workers=2, **{SETTINGS!r})
 """
 
 
@@ -65,9 +67,11 @@ def logged(path):
 
 
 def test_twenty_kills_at_random_moments_change_nothing(tmp_path):
-    path, log = tmp_path / "killed.db", tmp_path / "log"
+    path, log, undisturbed = tmp_path / "killed.db", tmp_path / "log", tmp_path / "undisturbed.db"
+    evolution = rf.evolve([rf.problem(name, 6) for name in PROBLEMS], store=undisturbed, **SETTINGS)
+    assert evolution.progress.made < evolution.settings.most_runs(2)  # the race has saved some
     rng = np.random.default_rng(1)
-    moments = np.sort(rng.integers(0, RUNS - 20, KILLS))
+    moments = np.sort(rng.integers(0, evolution.progress.made - 50, KILLS))
     before: dict = {}
     for moment in moments:
         already = len(logged(log))
@@ -86,13 +90,41 @@ def test_twenty_kills_at_random_moments_change_nothing(tmp_path):
     finished = subprocess.run([sys.executable, "-c", PROGRAM, str(path), str(log)], check=True)
     assert finished.returncode == 0
     runs = stored(path)
-    assert len(runs) == RUNS
     assert all(runs[key] == run for key, run in before.items())
-    undisturbed = tmp_path / "undisturbed.db"
-    evolution = rf.evolve(rf.problem("rastrigin", 6), store=undisturbed, **SETTINGS)
     assert timeless(runs) == timeless(stored(undisturbed))
     with Store.read(path) as one, Store.read(undisturbed) as other:
         ended = one.experiments()[0], other.experiments()[0]
         assert ended[0].champion == ended[1].champion == evolution.champion.id
         assert one.members(ended[0]) == other.members(ended[1])
     assert sorted(os.listdir(tmp_path)) == ["killed.db", "log", "undisturbed.db"]
+
+
+SLOW = """
+import sys, time
+import numpy as np
+import robustforge as rf
+
+
+def slow(x):
+    time.sleep(2e-4)
+    return float(((x - 1.0) ** 2).sum())
+
+
+bowl = rf.Problem(slow, [(-5.0, 5.0)] * 2, rf.Ball(0.5), name="bowl")
+tiny = dict(population=6, generations=2, repeats=3, budget=60, samples=30, final_repeats=4)
+rf.evolve(bowl, store=sys.argv[1], workers=2, **tiny)
+"""
+
+
+def test_kills_with_workers_in_processes(tmp_path):
+    """The watched processes end with their parent, and what goes on is the same."""
+    path, whole = tmp_path / "killed.db", tmp_path / "whole.db"
+    for moment in (1, 9, 24):
+        child = subprocess.Popen([sys.executable, "-c", SLOW, str(path)])
+        while child.poll() is None and count(path) < moment:
+            time.sleep(0.002)
+        os.kill(child.pid, signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+    for place in (path, whole):
+        subprocess.run([sys.executable, "-c", SLOW, str(place)], check=True)
+    assert timeless(stored(path)) == timeless(stored(whole))

@@ -62,6 +62,9 @@ def bred(
     callback: Callable[[Evolution], Any],
 ) -> None:
     """Breed, with everything kept in a store: on this machine, or on the workers of a Dask scheduler."""
+    if dask is not None and (workers is not None or time_limit is not None):
+        rule = "--workers and --time-limit are for processes of this machine"
+        raise EvolutionError(rule, "--dask was given as well", "Leave one of them out")
     with _cluster(dask) as executor:
         carry_out(evolution, store, executor, workers, time_limit, callback)
 
