@@ -396,6 +396,16 @@ def test_a_compiled_objective_that_raises_is_handled_by_the_policy(policy):
     assert evolution.failures == 0
 
 
+def test_an_objective_that_changed_is_noticed(tmp_path):
+    with ThreadPoolExecutor(1) as pool:
+        first = rf.evolve(bowl(), store=tmp_path / "s.db", executor=pool, **TINY)
+        again = rf.evolve(bowl(lambda x: python_bowl(x)), store=tmp_path / "s.db", executor=pool, **TINY)
+        assert again.champion == first.champion
+        assert again.progress.made == 0
+        with pytest.raises(StoreError, match="a stored run on 'bowl' gave"):
+            rf.evolve(bowl(lambda x: python_bowl(x) + 1e-6), store=tmp_path / "s.db", executor=pool, **TINY)
+
+
 def test_numbers_of_numpy_are_numbers():
     assert rf.evolution.Settings(population=np.int64(5), seed=np.int32(2)).to_dict()["population"] == 5
 

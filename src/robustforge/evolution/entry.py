@@ -16,6 +16,7 @@ import cloudpickle
 from robustforge.engine import machine
 from robustforge.errors import EvolutionError, UnknownNameError
 from robustforge.evolution.evolution import Evolution
+from robustforge.evolution.process import Process
 from robustforge.evolution.settings import Settings
 from robustforge.evolution.workshop import LARGEST_CHUNK, Workshop
 from robustforge.execution import SupervisedPool, width_of
@@ -91,7 +92,7 @@ def carry_out(
             workshop = stack.enter_context(_threads(evolution, workers))
         else:
             workshop = stack.enter_context(_processes(evolution, workers, time_limit))
-        evolution.run(kept, workshop, callback)
+        Process(evolution, kept, workshop).run(callback)
 
 
 @contextmanager

@@ -98,6 +98,11 @@ class Problem:
         """The number of variables."""
         return int(self.lower.size)
 
+    @property
+    def is_test_problem(self) -> bool:
+        """Whether it is one of ours, which never change, and not of the user's."""
+        return self._recipe is not None
+
     def __call__(self, x: Any) -> Any:
         point = np.array(x, dtype=np.float64)
         return self.fun(point, self.data) if self.takes_data else self.fun(point)
