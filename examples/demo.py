@@ -28,7 +28,15 @@ RUNS, FIRST_SEED = 30, 1_000_000
 def command(*arguments: str) -> None:
     """Show a command as a user would type it, and run it."""
     console.print(f"\n[bold]$ robustforge {' '.join(arguments)}[/]\n", highlight=False)
-    subprocess.run([sys.executable, "-m", "robustforge.cli", *arguments], check=True)
+    child = subprocess.Popen([sys.executable, "-m", "robustforge.cli", *arguments])
+    try:
+        ended = child.wait()
+    except KeyboardInterrupt:  # it hears Ctrl-C, too, and puts its things in order
+        child.wait()
+        console.print("`make demo` goes on from here.")
+        sys.exit(130)
+    if ended:
+        sys.exit(ended)
 
 
 def worst_cases(problem: rf.Problem, heuristic: str | Path) -> np.ndarray:
@@ -79,7 +87,7 @@ def compare() -> None:
     )
 
 
-console = Console(width=100)
+console = Console(width=min(100, Console().width))
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

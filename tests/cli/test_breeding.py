@@ -93,7 +93,7 @@ def test_several_problems_and_restrictions(tmp_path):
             tmp_path / "s.db",
         ).stdout
     )
-    assert record["name"] == "sphere-3d+1"
+    assert record["name"] == "sphere-3d-and-1-more"
     champion = rf.Heuristic.from_json(json.dumps(record["champion"]["heuristic"]))
     assert champion.outer.group == 10
     assert champion.outer.network.title in ("Ring", "Global")
@@ -157,7 +157,7 @@ def test_an_objective_of_ones_own(models):
         (["--objective", "badmodels:x"], "nowhere_at_all"),
         (["--objective", "mymodels:x"], "has no 'x'"),
         (["--objective", "mymodels:nothing"], "gives 3"),
-        (["--objective", "mymodels:family"], "needs a dimension"),
+        (["--objective", "mymodels.py:family"], "Write mymodels:family"),
         (["--objective", "mymodels:broken", "--dimension", "3"], "no licence"),
         (["--objective", "mymodels:single", "--dimension", "4"], "3 variables, not 4"),
         (["--objective", "mymodels:single", "sphere"], "both were given"),
@@ -228,7 +228,9 @@ def test_the_best_so_far_of_a_run_that_is_not_finished(tmp_path):
     ended = run("champion", tmp_path / "s.db", "-o", tmp_path / "best.json")
     assert "best of generation 1 of 3" in ended.stdout
     assert rf.heuristic(tmp_path / "best.json") == stopped.champion
-    assert "not finished" in run("runs", tmp_path / "s.db").stdout
+    assert "interrupted" in run("runs", tmp_path / "s.db").stdout
+    with Store.open(tmp_path / "s.db"):
+        assert "running" in run("runs", tmp_path / "s.db").stdout
 
 
 def test_a_full_disk_is_a_failure_not_a_wrong_call(tmp_path, monkeypatch):

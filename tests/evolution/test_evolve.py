@@ -181,7 +181,7 @@ def test_two_runs_in_one_store(reference, tmp_path):
 def test_several_problems_are_ranked_together():
     problems = [rf.problem(name, 4) for name in ("sphere", "rastrigin", "ackley")]
     evolution = rf.evolve(problems, **SMALL)
-    assert evolution.name == "sphere-4d+2"
+    assert evolution.name == "sphere-4d-and-2-more"
     assert evolution.generations[0].means.shape == (6, 3)
     first = evolution.fitness(evolution.generations[0])
     assert np.median(first) >= first.min()
@@ -406,6 +406,36 @@ def test_an_objective_that_changed_is_noticed(tmp_path):
             rf.evolve(bowl(lambda x: python_bowl(x) + 1e-6), store=tmp_path / "s.db", executor=pool, **TINY)
 
 
+def leaving(x):
+    sys.exit("license expired")
+
+
+def test_an_objective_that_leaves_is_a_failure_with_its_words(tmp_path):
+    with pytest.raises(ObjectiveError, match="SystemExit: license expired"):
+        rf.evolve(bowl(leaving), store=tmp_path / "s.db", **TINY)
+
+
+def test_what_an_objective_prints_is_dropped(capfd):
+    rf.evolve(bowl(chatty), **{**TINY, "generations": 1})
+    printed = capfd.readouterr()
+    assert "here I am" not in printed.out + printed.err
+
+
+def chatty(x):
+    print("here I am")
+    return python_bowl(x)
+
+
+def test_an_evolution_says_what_it_is(reference):
+    assert repr(reference[1]).startswith(
+        "<Evolution 'sphere-5d': finished, 3 of 3 generations, 0 runs failed, champion "
+    )
+
+
+def test_true_is_a_race():
+    assert rf.evolution.Settings(race=True).race == 0.05
+
+
 def test_numbers_of_numpy_are_numbers():
     assert rf.evolution.Settings(population=np.int64(5), seed=np.int32(2)).to_dict()["population"] == 5
 
@@ -436,5 +466,11 @@ def test_wrong_problems_say_what_is_wrong():
         rf.evolve([])
     with pytest.raises(EvolutionError, match="got 3"):
         rf.evolve(3)
+    with pytest.raises(EvolutionError, match="got 'sphere'"):
+        rf.evolve("sphere")
+    with pytest.raises(EvolutionError, match=r"concurrent\.futures"):
+        rf.evolve(sphere(), executor=3)
+    with pytest.raises(EvolutionError, match="callback"):
+        rf.evolve(sphere(), callback=3)
     with pytest.raises(EvolutionError, match="twice"):
         rf.evolve([sphere(), sphere()])

@@ -111,6 +111,20 @@ def test_what_needs_something_that_is_left_out_is_left_out_too():
     assert "Relocation" not in rules
 
 
+def test_names_to_leave_out_can_be_listed():
+    for without in (["dd,leh"], ["dd", "leh"], "dd, leh"):
+        rules = {rule.symbol: str(rule) for rule in rf.grammar("paper", without=without).rules}
+        assert rules["Movement"] == "{}"
+
+
+def test_a_field_of_what_is_left_needs_no_owner():
+    only = {"baseline": ["Constriction"], "form": ["Random sampling"]}
+    assert (
+        rf.grammar("paper", only=only, fix={"c1": 3.5}).random(np.random.default_rng(1)).outer.capability.baseline.c1
+        == 3.5
+    )
+
+
 def test_equal_restrictions_have_equal_fingerprints():
     one = rf.grammar("paper", only={"network": ["Ring"]}, fix={"c3": "1.5"})
     other = rf.grammar("paper", only={"NETWORK": "ring"}, fix={"C3": 1.5})
@@ -134,6 +148,10 @@ def test_equal_restrictions_have_equal_fingerprints():
         ({"fix": {"group": "many"}}, "got 'many'"),
         ({"fix": {"stopping": 1}}, "yes or no"),
         ({"fix": {"grup": 5}}, "there is no 'grup'"),
+        ({"fix": {"group": None}}, "from 2 to 50"),
+        ({"fix": {"network": "ring"}}, "--only network"),
+        ({"only": ["network"]}, "must be a dict"),
+        ({"only": {"outer": ["LEH search"]}}, "--grammar extended"),
         ({"fix": {"population": 5}}, "Say which: LEH relocation.population, In GA.population"),
         ({"fix": {"constriction.c1": 1, "constriction.c2": 2}}, "go together"),
     ],

@@ -21,7 +21,7 @@ def filled(path):
     """A store with one experiment and three runs, one of them failed."""
     heuristic = rf.heuristic("rpso")
     with Store.open(path) as store:
-        assert store.find("one", "evolution", SETTINGS) is None
+        assert store.find("one", "evolution", SETTINGS, {}) is None
         experiment = store.begin("one", "evolution", SETTINGS, {"name": "paper"})
         store.add_heuristics([heuristic])
         store.add(experiment, [Run(0, 0, heuristic.id, 0, 7, value=1 / 3, estimate=math.nan, nfev=10, seconds=0.5)])
@@ -140,11 +140,11 @@ def test_the_lock_dies_with_its_process(tmp_path):
 def test_other_settings_are_refused_and_named(tmp_path):
     filled(tmp_path / "s.db")
     with Store.open(tmp_path / "s.db") as store:
-        assert store.find("one", "evolution", dict(SETTINGS)).name == "one"
+        assert store.find("one", "evolution", dict(SETTINGS), {}).name == "one"
         with pytest.raises(StoreError, match="population is 5, not 6"):
-            store.find("one", "evolution", {**SETTINGS, "population": 6})
+            store.find("one", "evolution", {**SETTINGS, "population": 6}, {})
         with pytest.raises(StoreError, match='extra is null, not "x"'):
-            store.find("one", "evolution", {**SETTINGS, "extra": "x"})
+            store.find("one", "evolution", {**SETTINGS, "extra": "x"}, {})
         with pytest.raises(StoreError, match="UNIQUE"):
             store.begin("one", "evolution", SETTINGS, {})
         assert store.begin("two", "evolution", {**SETTINGS, "population": 6}, {}).id == 2
@@ -191,7 +191,7 @@ def test_a_store_to_which_nothing_is_stored_is_as_before(tmp_path):
     filled(tmp_path / "s.db")
     before = (tmp_path / "s.db").read_bytes()
     with Store.open(tmp_path / "s.db") as store:
-        store.find("one", "evolution", SETTINGS)
+        store.find("one", "evolution", SETTINGS, {})
     assert (tmp_path / "s.db").read_bytes() == before
 
 

@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
     epilog=examples(
-        "robustforge solve rastrigin --heuristic rpso+dd --seed 1 -o result.json", "robustforge verify result.json"
+        "robustforge solve rastrigin --heuristic rpso+dd --seed 1 -o result.json",
+        "robustforge verify result.json",
+        "robustforge evolve rastrigin --dimension 10 --population 20 --generations 10",
     ),
 )
 @click.version_option(__version__, prog_name="robustforge")

@@ -25,21 +25,20 @@ from robustforge.cli.frame import (
     problem_options,
 )
 
-COUNT = click.IntRange(min=1)
-LEVEL = 0.05
+COUNT, PAIR = click.IntRange(min=1), click.IntRange(min=2)
 
 _breeding = options(
-    click.option("--population", type=COUNT, default=50, metavar="N", help="Heuristics in a generation."),
+    click.option("--population", type=PAIR, default=50, metavar="N", help="Heuristics in a generation."),
     click.option("--generations", type=COUNT, default=40, metavar="N", help="Generations, the random first included."),
     click.option("--repeats", type=COUNT, default=20, metavar="N", help="Runs of each heuristic on each problem."),
-    click.option("--budget", type=COUNT, default=2000, metavar="N", help="Evaluations of a run."),
+    click.option("--budget", type=click.IntRange(min=10), default=2000, metavar="N", help="Evaluations of a run."),
     click.option("--tournament", type=COUNT, default=3, metavar="N", help="Heuristics drawn to choose a parent."),
     click.option("--elites", type=click.IntRange(min=0), default=2, metavar="N", help="Best that survive unchanged."),
     click.option("--mutation", type=click.FloatRange(0, 1), default=0.3, metavar="P", help="Chance of a mutation."),
     click.option("--samples", type=SAMPLES, default=10_000, metavar="N", help="Points of a design's re-estimate."),
     click.option("--finalists", type=COUNT, default=5, metavar="N", help="Best that are compared at the end."),
     click.option("--final-repeats", type=COUNT, default=100, metavar="N", help="Runs of each of them, on new seeds."),
-    click.option("--race", is_flag=True, help=f"No more repeats for the clearly worse (Friedman, {LEVEL:.0%})."),
+    click.option("--race", is_flag=True, help="No more repeats for the clearly worse (Friedman, 5%)."),
     choice("--on-failure", "What a failed evaluation does", ON_FAILURE),
     click.option("--seed", type=SEED, default=1, metavar="N", help="Same seed, same outcome."),
 )
@@ -62,7 +61,7 @@ _breeding = options(
 @click.option("--name", metavar="NAME", show_default="after the problems", help="What it is called in the store.")
 @click.option("--workers", type=COUNT, metavar="N", show_default="all cores", help="Cores of this machine.")
 @click.option("--dask", metavar="ADDRESS", help="Use the workers of this Dask scheduler instead.")
-@click.option("--time-limit", type=float, metavar="S", help="Seconds after which a run has failed.")
+@click.option("--time-limit", type=float, metavar="S", help="Seconds after which a run, then in a process, has failed.")
 @output_option("champion")
 @json_option
 @click.pass_context
@@ -88,7 +87,8 @@ def evolve(
     """Breed a heuristic for your problems.
 
     PROBLEMS are test problems by name, or all; with several, what is good on all of them is bred. Every run is kept:
-    after Ctrl-C, or worse, the same command goes on where it stopped.
+    after Ctrl-C, or worse, the same command goes on where it stopped. --only, --without and --fix can be given several
+    times; `robustforge grammar` shows what they leave.
     """
     from robustforge.cli import evolutions, live, outcomes, records
     from robustforge.cli.grammars import parse_grammar
@@ -98,7 +98,7 @@ def evolve(
     if ctx.get_parameter_source("dimension") is ParameterSource.DEFAULT:
         place["dimension"] = None
     chosen = evolutions.chosen_problems(problems, objective, place)
-    settings = {**given, "race": LEVEL if race else 0.0}
+    settings = {**given, "race": race or 0.0}
     evolution = evolutions.new_evolution(name, chosen, parse_grammar(grammar, only, without, fix), settings)
     try:
         with interruptible_once(), live.watching(evolution, to_stderr=as_json) as after_each:
@@ -126,7 +126,7 @@ def runs(store: str, as_json: bool) -> None:
     give(rows, as_json, lambda: outcomes.show_runs(rows))
 
 
-@click.command(epilog=examples("robustforge champion runs.db --name rastrigin-30 -o champion.json"))
+@click.command(epilog=examples("robustforge champion runs.db --name rastrigin-30d -o champion.json"))
 @click.argument("store")
 @click.option("--name", metavar="NAME", show_default="the only one", help="Which run.")
 @output_option("champion")

@@ -12,7 +12,7 @@ import numpy as np
 import robustforge as rf
 from robustforge.cli import records
 from robustforge.cli.listings import Record
-from robustforge.cli.objectives import load_problems
+from robustforge.cli.objectives import DEFAULT_DIMENSION, load_problems
 from robustforge.errors import EvolutionError, StoreError
 from robustforge.evolution import Evolution
 from robustforge.evolution.entry import carry_out, checked_problems, default_name, make_settings
@@ -20,6 +20,7 @@ from robustforge.execution import connect
 from robustforge.heuristic import Grammar, Heuristic
 from robustforge.problem import Problem
 from robustforge.store import FINAL, Experiment, Store
+from robustforge.store.lock import Lock
 
 EVOLUTION_FORMAT = "robustforge-evolution/1"
 
@@ -44,7 +45,7 @@ def chosen_problems(names: Sequence[str], objective: str | None, given: Mapping[
     if not names:
         raise EvolutionError("an evolution needs a problem", "none was named", "Name one, e.g. rastrigin, or all")
     spelled = rf.problems() if tuple(names) == (ALL,) else names
-    spec = {**given, "dimension": given["dimension"] or 30}
+    spec = {**given, "dimension": given["dimension"] or DEFAULT_DIMENSION}
     return checked_problems([records.build_problem({"name": name, **spec}) for name in spelled])
 
 
@@ -88,6 +89,7 @@ def evolution_record(evolution: Evolution, store: str) -> Record:
         "store": store,
         "finished": evolution.finished,
         "problems": [problem.to_dict() for problem in evolution.problems],
+        "own_problems": not all(problem.is_test_problem for problem in evolution.problems),
         "settings": evolution.settings.to_dict(),
         "grammar": {"name": evolution.grammar.name, "fingerprint": evolution.grammar.fingerprint},
         "generations": [{"number": k + 1, "best": best, "median": median} for k, (best, median) in enumerate(fitness)],
@@ -110,7 +112,7 @@ def evolution_record(evolution: Evolution, store: str) -> Record:
 def run_rows(path: str) -> list[Record]:
     """Return what a store holds: its experiments and how far they are."""
     with Store.read(path) as store:
-        return [_run_row(store, experiment) for experiment in store.experiments()]
+        return [_run_row(store, experiment, Lock.is_held(store.path)) for experiment in store.experiments()]
 
 
 def champion_record(path: str, name: str | None) -> tuple[Record, Heuristic]:
@@ -166,7 +168,7 @@ def _means(store: Store, experiment: Experiment, stage: int, id: str) -> list[Re
     return [{"problem": names[k], "mean": float(np.mean(found)), "runs": len(found)} for k, found in values.items()]
 
 
-def _run_row(store: Store, experiment: Experiment) -> Record:
+def _run_row(store: Store, experiment: Experiment, writing: bool) -> Record:
     settings = experiment.settings
     generations = [number for number in store.members(experiment) if number != FINAL]
     runs, failures = store.count_runs(experiment)
@@ -177,6 +179,7 @@ def _run_row(store: Store, experiment: Experiment) -> Record:
         "generation": len(generations),
         "generations": settings["generations"],
         "finished": experiment.champion is not None,
+        "state": "finished" if experiment.champion else "running" if writing else "interrupted",
         "runs": runs,
         "failures": failures,
         "champion": experiment.champion,

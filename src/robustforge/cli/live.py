@@ -82,7 +82,8 @@ class View:
         grid.add_row(*self._stage())
         if evolution.generations:
             best, median = evolution.best_and_median(evolution.generations[-1])
-            figures = Text.assemble((number(best), "bold"), f"   median {number(median)}")
+            scale = "" if len(evolution.problems) == 1 else "   (0: best, 1: median of the first)"
+            figures = Text.assemble((number(best), "bold"), f"   median {number(median)}", (scale, "dim"))
             grid.add_row("best", figures)
             grid.add_row("", self._curve())
         grid.add_row("speed", self._speed())

@@ -6,10 +6,13 @@ import importlib
 import inspect
 import os
 import sys
+from types import FunctionType
 from typing import Any
 
 from robustforge.errors import ObjectiveImportError
 from robustforge.problem import Problem
+
+DEFAULT_DIMENSION = 30
 
 _FIX = "Name a Problem, a list of them, or a function of the dimension that returns one or the other"
 
@@ -45,8 +48,9 @@ def load_problems(target: str, dimension: int | None) -> list[Problem]:
 
 def _found(target: str) -> Any:
     module, colon, name = target.partition(":")
-    if not (module and colon and name):
-        raise ObjectiveImportError("an objective must be written module:name", f"got {target!r}", _FIX)
+    if not (module and colon and name) or module.endswith(".py"):
+        example = f"Write {module.removesuffix('.py')}:{name}" if module.endswith(".py") else _FIX
+        raise ObjectiveImportError("an objective must be written module:name", f"got {target!r}", example)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -59,10 +63,9 @@ def _found(target: str) -> Any:
         ) from error
     for part in name.split("."):
         if not hasattr(found, part):
-            names = ", ".join(key for key in vars(found) if not key.startswith("_")) if inspect.ismodule(found) else ""
-            raise ObjectiveImportError(
-                "an objective must be in its module", f"{module!r} has no {name!r}", f"It has: {names[:200]}"
-            )
+            own = [key for key, value in vars(found).items() if isinstance(value, (Problem, list, FunctionType))]
+            fix = f"It has: {', '.join(own[:10]) or 'nothing of the kind'}"
+            raise ObjectiveImportError("an objective must be in its module", f"{module!r} has no {name!r}", fix)
         found = getattr(found, part)
     return found
 
@@ -75,9 +78,7 @@ def _called(function: Any, target: str, dimension: int | None) -> Any:
     except (TypeError, ValueError):
         parameters, needed = [None], True
     if needed and dimension is None:
-        raise ObjectiveImportError(
-            "a family of problems needs a dimension", f"{target} takes one", "Add --dimension 30"
-        )
+        dimension = DEFAULT_DIMENSION
     given = [dimension] if parameters and dimension is not None else []
     try:
         return function(*given)

@@ -34,7 +34,8 @@ def show_evolution(record: Record, champion: Heuristic, path: str | None) -> Non
     if not record["champion"]["works"]:
         hint = "Every finalist failed on some problem, so there is no champion to use."
     else:
-        hint = _saved(path) or f"To keep it: robustforge champion {record['store']} --name {record['name']} -o FILE"
+        keep = f"To keep it: robustforge champion {record['store']} --name {record['name']} -o FILE"
+        hint = _saved(path, record["settings"]["budget"], record["own_problems"]) or keep
     show(
         title(heading),
         "",
@@ -49,7 +50,7 @@ def show_evolution(record: Record, champion: Heuristic, path: str | None) -> Non
 def show_champion(record: Record, champion: Heuristic, path: str | None) -> None:
     """Print the champion of a run in a store, or the best so far."""
     what = "champion" if record["finished"] else f"best of generation {record['generation']} of {record['generations']}"
-    hint = _saved(path) or "Add -o FILE to save it; robustforge solve PROBLEM --heuristic FILE then uses it."
+    hint = _saved(path, record["budget"], False) or "Add -o FILE to save it."
     show(
         title(f"{record['name']}: {what}"),
         "",
@@ -61,24 +62,25 @@ def show_champion(record: Record, champion: Heuristic, path: str | None) -> None
 
 def show_runs(rows: list[Record]) -> None:
     """Print what a store holds, a line each."""
-    table = columns("name", "problems", "generation", "runs", "state", "begun")
+    table = columns("name", "problems", "generations", "runs", "failed", "state", "begun")
     for row in rows:
-        names = row["problems"]
-        problems = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-        state = "finished" if row["finished"] else "not finished"
-        if row["failures"]:
-            state += f", {row['failures']:,} runs failed"
-        generation = f"{row['generation']} of {row['generations']}"
-        begun = row["begun"][:16].replace("T", " ")
-        table.add_row(Text(row["name"], style="bold"), problems, generation, f"{row['runs']:,}", state, begun)
+        generations, begun = f"{row['generation']} of {row['generations']}", row["begun"][:10]
+        failed = f"{row['failures']:,}" if row["failures"] else "-"
+        counts = (str(len(row["problems"])), generations, f"{row['runs']:,}", failed)
+        table.add_row(Text(row["name"], style="bold"), *counts, row["state"], begun)
     hint = (
         "`robustforge champion STORE --name NAME` takes a champion out; the command that began a run goes on with it."
     )
     show(table, "", Text(hint, style="dim"))
 
 
-def _saved(path: str | None) -> str:
-    return f"Saved to {path}. To use it: robustforge solve PROBLEM --heuristic {path}" if path else ""
+def _saved(path: str | None, budget: int, own: bool) -> str:
+    """Return where a champion was saved and how it is used, with the budget that it was bred for."""
+    if not path:
+        return ""
+    if own:
+        return f'Saved to {path}. To use it: rf.minimize(problem, heuristic="{path}", budget={budget})'
+    return f"Saved to {path}. To use it: robustforge solve PROBLEM --heuristic {path} --budget {budget}"
 
 
 def _champion(record: Record, champion: Heuristic, budget: int) -> list[RenderableType]:

@@ -53,7 +53,7 @@ def evolve(
         callback: Called with the evolution after each generation; it may raise `StopIteration` to stop for now.
         **settings: `population` (50), `generations` (40), `repeats` (20), `budget` (2000), `tournament` (3), `elites`
             (2), `mutation` (0.3), `samples` (10,000), `finalists` (5), `final_repeats` (100), `race` (0; a level such
-            as 0.05 for one), `on_failure` ("raise") and `seed` (1); see `Settings`.
+            as 0.05, or `True`, for one), `on_failure` ("raise") and `seed` (1); see `Settings`.
 
     Returns:
         The evolution, with its `champion`, its last `population`, and all `generations`.
@@ -70,7 +70,12 @@ def evolve(
     """
     chosen = checked_problems(problems)
     evolution = Evolution(name or default_name(chosen), chosen, make_settings(settings), as_grammar(grammar))
-    carry_out(evolution, store, executor, workers, time_limit, callback)
+    try:
+        carry_out(evolution, store, executor, workers, time_limit, callback)
+    except KeyboardInterrupt as error:
+        if store is not None:
+            error.add_note(f"robustforge: what was run is in {store}; the same call goes on from there.")
+        raise
     return evolution
 
 
@@ -83,7 +88,7 @@ def carry_out(
     callback: Callable[[Evolution], Any] | None,
 ) -> None:
     """Carry an evolution out, with its runs in a store, by whoever is named; see `evolve`."""
-    _check_means(executor, workers, time_limit)
+    _check_means(executor, workers, time_limit, callback)
     compiled = [problem.compiled is not None for problem in evolution.problems]  # what does not compile is refused here
     with Store.open(store) as kept, ExitStack() as stack:
         if executor is not None:
@@ -111,7 +116,8 @@ def _processes(evolution: Evolution, workers: int | None, time_limit: float | No
     prepare()  # compiles, so that the processes need not
     for problem in evolution.problems:
         _check_travels(problem)
-    pool = SupervisedPool(workers, time_limit=time_limit, initializer=partial(prepare, evolution.problems))
+    load = partial(prepare, evolution.problems)
+    pool = SupervisedPool(workers, time_limit=time_limit, initializer=load, quiet=True)
     largest = 1 if time_limit is not None else LARGEST_CHUNK
     try:
         yield Workshop(pool, pool.workers, evolution.problems, evolution.settings, largest)
@@ -130,7 +136,11 @@ def prepare(problems: Iterable[Problem] = ()) -> None:
         assert problem.compiled is None or problem.compiled
 
 
-def _check_means(executor: Executor | None, workers: int | None, time_limit: float | None) -> None:
+def _check_means(executor: Any, workers: Any, time_limit: Any, callback: Any) -> None:
+    if executor is not None and not isinstance(executor, Executor):
+        raise EvolutionError("an executor must be a concurrent.futures.Executor", f"got {executor!r}")
+    if callback is not None and not callable(callback):
+        raise EvolutionError("a callback must be a function of the evolution", f"got {callback!r}")
     if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit > 0):
         raise EvolutionError("a time limit must be a positive number of seconds", f"got {time_limit!r}")
     if workers is not None and not (isinstance(workers, int) and workers >= 1):
@@ -172,14 +182,14 @@ def as_grammar(given: str | Grammar) -> Grammar:
 def default_name(problems: Iterable[Problem]) -> str:
     """Return what an evolution is called if nobody says: after its problems."""
     names = [problem.name for problem in problems]
-    return names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"
+    return names[0] if len(names) == 1 else f"{names[0]}-and-{len(names) - 1}-more"
 
 
 def checked_problems(given: Problem | Iterable[Problem]) -> tuple[Problem, ...]:
     """Return one or several problems as a tuple, or raise if they are none."""
     fix = "Pass a Problem, or a list of them, e.g. rf.problem('sphere')"
     try:
-        problems = (given,) if isinstance(given, Problem) else tuple(given)
+        problems = (given,) if isinstance(given, (Problem, str)) else tuple(given)
     except TypeError:
         raise EvolutionError("an evolution needs problems", f"got {given!r}", fix) from None
     if not problems:

@@ -91,6 +91,12 @@ class Evolution:
         self.progress = Progress(expected=settings.most_runs(len(self.problems)))
         self.reasons: Counter[str] = Counter()
 
+    def __repr__(self) -> str:
+        state = "finished" if self.finished else "not finished"
+        best = f", champion {self.champion.id}" if self.generations else ""
+        done = f"{len(self.generations)} of {self.settings.generations} generations"
+        return f"<Evolution {self.name!r}: {state}, {done}, {self.failures} runs failed{best}>"
+
     @property
     def failures(self) -> int:
         """How many runs failed."""

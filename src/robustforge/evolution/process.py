@@ -38,7 +38,7 @@ class Process:
     def __init__(self, evolution: Evolution, store: Store, workshop: Workshop) -> None:
         self._evolution, self._store, self._workshop = evolution, store, workshop
         self._settings, self._count = evolution.settings, len(evolution.problems)
-        self._experiment = store.find(evolution.name, KIND, described(evolution))
+        self._experiment = store.find(evolution.name, KIND, described(evolution), evolution.grammar.to_dict())
         stored = store.runs(self._experiment) if self._experiment else []
         self._runs = {run.key: run for run in stored}
         self._done = Counter(run.generation for run in stored)
@@ -160,6 +160,8 @@ class Process:
         self._runs.update((run.key, run) for run in runs)
         self._done[runs[0].generation] += len(runs)
         evolution, progress = self._evolution, self._evolution.progress
+        if not progress.made:  # the rate counts from here, less what these took
+            progress.started = time.monotonic() - sum(run.seconds for run in runs)
         evolution.reasons.update(run.failure for run in runs if run.failure)
         progress.done = self._done[runs[0].generation]
         progress.made += len(runs)

@@ -9,6 +9,8 @@ from typing import Any, get_args
 from robustforge.engine.optimizer import OnFailure
 from robustforge.errors import EvolutionError, UnknownNameError
 
+RACE_LEVEL = 0.05
+
 MOST_SAMPLES = 1_000_000
 """More points of a re-estimate would not fit into the memory of a worker."""
 
@@ -28,7 +30,8 @@ class Settings:
         samples: Points of the re-estimate at the returned design.
         finalists: Best heuristics of the last generation that are compared once more.
         final_repeats: Runs of each finalist on each problem, on fresh seeds.
-        race: Level of the test that ends the repeats of heuristics that are clearly worse; 0 for no race.
+        race: Level of the test that ends the repeats of heuristics that are clearly worse; 0 for no race, `True` for
+            one at 5%.
         on_failure: What a failed evaluation of the objective means, as in `minimize`.
         seed: Decides everything.
     """
@@ -48,6 +51,8 @@ class Settings:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        if self.race is True:
+            object.__setattr__(self, "race", RACE_LEVEL)
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if not isinstance(value, Integral) or isinstance(value, bool) or value < least:

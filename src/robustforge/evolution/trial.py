@@ -36,7 +36,7 @@ class Trial:
 def trial(settings: Settings, heuristic: Heuristic, id: str, generation: int, problem: int, repeat: int) -> Trial:
     """Return the trial of a heuristic with its seed, which is the same for all heuristics."""
     words = _sequence(_RUN, settings.seed, generation, problem, repeat).generate_state(1, np.uint64)
-    return Trial(heuristic, Run(generation, problem, id, repeat, seed=int(words[0]) >> 1))  # fits an SQLite integer
+    return Trial(heuristic, Run(generation, problem, id, repeat, seed=int(words[0]) >> 11))  # exact in JSON, too
 
 
 def breeding_generator(settings: Settings, generation: int) -> np.random.Generator:
@@ -65,7 +65,7 @@ def _made(problem: Problem, settings: Settings, each: Trial, offsets: Floats) ->
         value = Neighbourhood(problem, found.x).worst_at(offsets, settings.on_failure)
     except MemoryError:  # what is left in this process is not to be relied on
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return replace(each.run, failure=describe(error), seconds=time.perf_counter() - started)
     return replace(
         each.run,

@@ -27,12 +27,15 @@ class Child:
         time_limit: Seconds that one task may take once it is loaded.
         memory_limit: Bytes that the process may use.
         first: A pickled task that comes before all others and has time to load what they need; `None` for none.
+        quiet: Whether what tasks print is dropped.
 
     Attributes:
         resident: Bytes that the process occupied after its last task.
     """
 
-    def __init__(self, time_limit: float | None, memory_limit: int, first: bytes | None = None) -> None:
+    def __init__(
+        self, time_limit: float | None, memory_limit: int, first: bytes | None = None, quiet: bool = False
+    ) -> None:
         self.time_limit, self.memory_limit, self.resident = time_limit, memory_limit, 0
         self._first, self._started, self._over = first, False, False
         with contextlib.ExitStack() as ours:  # closed if the start fails
@@ -42,7 +45,7 @@ class Child:
                 end, self._lifeline = os.pipe()
                 ours.callback(os.close, self._lifeline)
                 try:
-                    self._process = _start(theirs.fileno(), end)
+                    self._process = _start(theirs.fileno(), end, quiet)
                 finally:
                     os.close(end)
             ours.pop_all()
@@ -136,7 +139,7 @@ class Child:
         return kind, outcome, resident
 
 
-def _start(pipe: int, lifeline: int) -> subprocess.Popen[bytes]:
+def _start(pipe: int, lifeline: int, quiet: bool) -> subprocess.Popen[bytes]:
     """Start a worker in a session of its own, out of reach of the terminal's Ctrl-C.
 
     Only these two descriptors are inherited: a sibling that held the other end of a lifeline would keep it alive.
@@ -147,5 +150,5 @@ def _start(pipe: int, lifeline: int) -> subprocess.Popen[bytes]:
         pass_fds=(pipe, lifeline),
         start_new_session=True,
         stdin=subprocess.DEVNULL,
-        stdout=2,  # what an objective prints must not mix with our own output
+        stdout=subprocess.DEVNULL if quiet else 2,  # what a task prints must not mix with our own output
     )

@@ -40,6 +40,7 @@ class SupervisedPool(Executor):
         time_limit: Seconds that one task may take; starting a process and importing what the task needs do not count.
         memory_limit: Bytes that one process may use (on Linux); by default its share of 80% of the physical memory.
         initializer: Called in each process before its first task, with time to load what the tasks need.
+        quiet: Whether what tasks print is dropped; else it goes to standard error.
 
     Raises:
         ExecutionError: If a limit is not positive, or the platform has no POSIX processes.
@@ -57,6 +58,7 @@ class SupervisedPool(Executor):
         time_limit: float | None = None,
         memory_limit: int | None = None,
         initializer: Callable[[], object] | None = None,
+        quiet: bool = False,
     ) -> None:
         if os.name != "posix":
             raise ExecutionError(
@@ -68,7 +70,7 @@ class SupervisedPool(Executor):
         self.workers = self._max_workers = workers or os.cpu_count() or 1  # the latter as in the standard executors
         memory = memory_limit or int(0.8 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / self.workers)
         first = None if initializer is None else bytes(cloudpickle.dumps((initializer, (), {})))
-        self._desk = _Desk(time_limit, memory, first)
+        self._desk = _Desk(time_limit, memory, first, quiet)
         self._threads: list[threading.Thread] = []
         self._closed = False
         # A pool nobody holds any more finishes what was submitted. Lock-free, for it may run in the middle of anything.
@@ -134,6 +136,7 @@ class _Desk:
     time_limit: float | None
     memory_limit: int
     first: bytes | None = None
+    quiet: bool = False
     tasks: SimpleQueue[tuple[Future[Any], bytes] | None] = field(default_factory=SimpleQueue)
     idle: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -154,7 +157,7 @@ class _Desk:
     def hire(self) -> Child:
         """Start a child."""
         with _FORKING:
-            child = Child(self.time_limit, self.memory_limit, self.first)
+            child = Child(self.time_limit, self.memory_limit, self.first, self.quiet)
             self.children.add(child)
         with self.lock:
             if self.killed:  # between our taking the task and now

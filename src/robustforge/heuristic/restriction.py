@@ -51,8 +51,11 @@ def grammar(
     """
     if name not in GRAMMARS:
         raise UnknownNameError("grammar", str(name), GRAMMARS, "robustforge grammar --help")
+    for asked_for, given in (("only", only), ("fix", fix)):
+        if given is not None and not isinstance(given, Mapping):
+            raise HeuristicError(f"`{asked_for}` must be a dict", f"got {given!r}", "Write e.g. {'network': ['Ring']}")
     kept = {slot: [names] if isinstance(names, str) else list(names) for slot, names in (only or {}).items()}
-    dropped = [without] if isinstance(without, str) else list(without)
+    dropped = [part.strip() for words in _listed(without) for part in words.split(",")]
     fixed = dict(fix or {})
     base = preset(name, GRAMMARS[name])
     if not (kept or dropped or fixed):
@@ -65,8 +68,9 @@ def grammar(
         slots[slot] = tuple(dict.fromkeys(_alternative(slot, slots[slot], each) for each in names))
     for words in dropped:
         _drop(slots, words)
+    left = Grammar(name, slots, {}, {}).components
     values = {(part, field.name): field for part in base.components for field in base.fields(part)}
-    places_fixed = [_fix(values, label, value) for label, value in fixed.items()]
+    places_fixed = [_fix(values, left, label, value) for label, value in fixed.items()]
     restrictions = {"only": kept, "without": dropped, "fix": {key: _plain(value) for key, value in fixed.items()}}
     made = Grammar(name, slots, values, {key: value for key, value in restrictions.items() if value})
     _check_effect(made, asked, dict(zip(fixed, places_fixed, strict=True)))
@@ -95,6 +99,12 @@ def _slot(name: str) -> Kind:
 def _alternative(slot: Kind, allowed: tuple[Kind, ...], name: str) -> Kind:
     found = [part for part in allowed if _plain_name(part.title) == _plain_name(name)]
     if not found:
+        if any(_plain_name(part.title) == _plain_name(name) for part in slot.alternatives()):
+            raise HeuristicError(
+                "a choice must be in the grammar",
+                f"{name!r} goes beyond the paper's, or is left out",
+                "Take the extended one, --grammar extended",
+            )
         raise UnknownNameError(f"choice for {label(slot)}", name, [part.title for part in allowed], _LISTING)
     return found[0]
 
@@ -112,8 +122,10 @@ def _drop(slots: dict[Kind, tuple[Kind, ...]], words: str) -> None:
         slots[slot] = tuple(part for part in slots[slot] if part not in gone)
 
 
-def _fix(values: dict[tuple[Kind, str], Field], name: str, value: Any) -> list[tuple[Kind, str]]:
-    """Narrow the field of a name, in every component that has the same one; return where that was."""
+def _fix(
+    values: dict[tuple[Kind, str], Field], left: tuple[Kind, ...], name: str, value: Any
+) -> list[tuple[Kind, str]]:
+    """Narrow the field of a name, in every component left that has the same one; return where that was."""
     owner, _, own = name.rpartition(".")
     found = [
         (part, key)
@@ -121,7 +133,11 @@ def _fix(values: dict[tuple[Kind, str], Field], name: str, value: Any) -> list[t
         if _plain_name(key) == _plain_name(own) and (not owner or _plain_name(part.title) == _plain_name(owner))
         if not values[part, key].is_component
     ]
+    found = [place for place in found if place[0] in left] or found
     if not found:
+        if any(_plain_name(key) == _plain_name(own) for _, key in values):
+            fact = f"{name!r} stands for a component"
+            raise HeuristicError("a field to fix must be a number or a word", fact, f"Restrict it by --only {name}=...")
         known = {key for part, key in values if not values[part, key].is_component}
         raise UnknownNameError("field to fix", name, known, _LISTING)
     if len({(values[place].kind, values[place].range) for place in found}) > 1:
@@ -185,6 +201,10 @@ def _check_effect(made: Grammar, asked: Mapping[Kind, str], fixed: Mapping[str, 
             f"{lost[0]!r} is about something that the others leave out",
             "Drop one of them",
         )
+
+
+def _listed(names: str | Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _plain(value: Any) -> Any:

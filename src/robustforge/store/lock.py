@@ -43,6 +43,21 @@ class Lock:
                 return
             os.close(self._descriptor)  # its last owner removed it in the meantime
 
+    @staticmethod
+    def is_held(path: str) -> bool:
+        """Whether somebody writes to a store."""
+        try:
+            descriptor = os.open(f"{path}-lock", os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
+
     def free(self) -> None:
         """Let others write."""
         os.unlink(self._path)

@@ -26,6 +26,7 @@ APPLICATION = 0x52465247  # "RFRG": says whose file this is
 VERSION = 1
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _NEW = "Name another file, or one that does not exist yet"
+_OTHER = "Name a store of robustforge, or to begin one a file that does not exist yet"
 _WAYS_TO_READ = ("mode=rw", "mode=ro", "immutable=1")
 """How a reader opens a store: nothing is written in any case, but the first tidies up the files beside it that SQLite
 makes for readers, the second does without that right, the third without a disk that can be written."""
@@ -121,15 +122,17 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def find(self, name: str, kind: str, settings: Mapping[str, Any]) -> Experiment | None:
+    def find(self, name: str, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]) -> Experiment | None:
         """Return the experiment of a name to go on with, or `None` if there is none.
+
+        The grammar is for the message alone: what must be the same of it is its fingerprint, in the settings.
 
         Raises:
             StoreError: There is one of this name with other settings; the message says which.
         """
         known = {experiment.name: experiment for experiment in self.experiments()}
         if name in known:
-            _check_same(known[name], kind, json.loads(json.dumps(settings)))
+            _check_same(known[name], kind, json.loads(json.dumps(settings)), grammar)
         return known.get(name)
 
     def begin(self, name: str, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]) -> Experiment:
@@ -259,7 +262,7 @@ class Store:
         if pages == 0:
             return True
         if application != APPLICATION:
-            raise StoreError("a store must be one of robustforge", f"{self.path} belongs to another program", _NEW)
+            raise StoreError("a store must be one of robustforge", f"{self.path} belongs to another program", _OTHER)
         if version != VERSION:
             raise StoreError(
                 f"a store must have version {VERSION}",
@@ -287,7 +290,7 @@ def _told(path: str) -> Iterator[None]:
     except sqlite3.Error as error:
         code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
         if code == sqlite3.SQLITE_NOTADB:
-            raise StoreError("a store must be an SQLite file", f"{path} is something else", _NEW) from error
+            raise StoreError("a store must be an SQLite file", f"{path} is something else", _OTHER) from error
         if code in _FULL or code == sqlite3.SQLITE_CANTOPEN:
             raise StoreFullError(
                 "a store must be on a disk with room to write",
@@ -301,19 +304,27 @@ def _has_content(path: str) -> bool:
     return Path(path).exists() and Path(path).stat().st_size > 0
 
 
-def _check_same(known: Experiment, kind: str, settings: Mapping[str, Any]) -> None:
+def _check_same(known: Experiment, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]) -> None:
     """Refuse to go on with other settings, and say which differ."""
     if kind != known.kind:
         raise StoreError("a name stands for one thing", f"{known.name!r} is an {known.kind}", "Choose another name")
     every = dict.fromkeys([*known.settings, *settings])
     differ = [key for key in every if known.settings.get(key) != settings.get(key)]
     if differ:
-        facts = [f"{key} is {_short(known.settings.get(key))}, not {_short(settings.get(key))}" for key in differ]
+        both = {key: (known.settings.get(key), settings.get(key)) for key in differ}
+        if "grammar" in both:
+            both["grammar"] = (_grammar_words(known.grammar), _grammar_words(grammar))
+        facts = [f"{key} is {_short(one)}, not {_short(other)}" for key, (one, other) in both.items()]
         raise StoreError(
             f"a run goes on with the settings that it began with; those of {known.name!r} differ",
             "; ".join(facts),
             "Give the same settings to go on, or another name to begin anew",
         )
+
+
+def _grammar_words(grammar: Mapping[str, Any]) -> Any:
+    restrictions = grammar.get("restrictions")
+    return {"name": grammar.get("name"), **restrictions} if restrictions else grammar.get("name")
 
 
 def _as_row(run: Run) -> tuple[Any, ...]:
