@@ -25,8 +25,8 @@ from robustforge.store import FINAL, Experiment, Run, Store
 
 KIND = "evolution"
 
-MOST_DOUBTFUL = 20
-"""How many runs may fail before the first that does not."""
+PROBES = 20
+"""The first runs of all; if none of them succeeds, it is the objective that fails."""
 
 LAPS = 4
 """Into how many parts a race divides the repeats: after each but the last, the clearly worse drop out."""
@@ -135,24 +135,23 @@ class Process:
             for heuristic, id in heuristics
             if (number, problem, id, repeat) not in self._runs
         ]
+        if not self._runs:  # the same few first, whoever makes them: do all of them fail?
+            self._workshop.make(wanted[:PROBES], self._keep)
+            if self._doubtful:
+                raise _all_failed(self._doubtful)
+            wanted = wanted[PROBES:]
         self._workshop.make(wanted, self._keep)
-        if self._doubtful:
-            raise _all_failed(self._doubtful)
 
     def _keep(self, runs: list[Run]) -> None:
         """Store runs that are done; after that, they count.
 
-        As long as every run has failed, it is the objective and not a heuristic that fails: nothing is stored, and
-        after a while it is said.
+        As long as every run has failed, it may be the objective and not a heuristic that fails: nothing is stored.
         """
         if not self._runs:
             self._doubtful += runs
-            if not all(run.failure for run in self._doubtful):
-                runs, self._doubtful = self._doubtful, []
-            elif len(self._doubtful) < MOST_DOUBTFUL:
+            if all(run.failure for run in self._doubtful):
                 return
-            else:
-                raise _all_failed(self._doubtful)
+            runs, self._doubtful = self._doubtful, []
         if self._newcomers:
             self._store.add_heuristics(self._newcomers)
             self._newcomers = ()
