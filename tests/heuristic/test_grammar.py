@@ -50,6 +50,13 @@ def test_the_papers_rules():
     assert rules["stopping"] == "yes | no"
 
 
+def test_a_grammar_prints_as_its_rules():
+    lines = str(rf.grammar("paper")).splitlines()
+    assert lines[0].split(" ::= ")[1] == "<Outer> <Inner>"
+    assert len(lines) == len(rf.grammar("paper").rules)
+    assert len({line.index("::=") for line in lines}) == 1
+
+
 def test_the_extended_grammar_has_what_was_added():
     grammar = rf.grammar("extended")
     assert {part.title for part in grammar.alternatives(Outer)} >= {"Swarm", "Descent search", "LEH search"}

@@ -38,8 +38,7 @@ def parse_grammar(name: str, only: Iterable[str], without: Iterable[str], fix: I
         if field in fixed:
             raise HeuristicError("a field is fixed once", f"{field} is {fixed[field]} and {value}", "Drop one of them")
         fixed[field] = value
-    names_once = {slot: list({name.lower(): name for name in names}.values()) for slot, names in kept.items()}
-    return grammar(name, only=names_once, without=list(without), fix=fixed)
+    return grammar(name, only=kept, without=list(without), fix=fixed)
 
 
 def grammar_record(made: Grammar) -> Record:

@@ -176,8 +176,8 @@ class Grammar:
         rules = [{**asdict(rule), "meaning": ""} for rule in self.rules]
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:16]
 
-    def to_bnf(self) -> str:
-        """Return the production rules as text, numbers with their ranges."""
+    def __str__(self) -> str:
+        """Return the production rules in Backus-Naur form, numbers with their ranges."""
         width = max(len(rule.symbol) for rule in self.rules) + 2
         return "\n".join(f"{f'<{rule.symbol}>':{width}} ::= {rule}" for rule in self.rules)
 
