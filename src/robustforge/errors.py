@@ -81,6 +81,24 @@ class ObjectiveImportError(RobustforgeError):
     """A module and a name behind which there are no problems."""
 
 
+class AssessmentError(RobustforgeError):
+    """Contestants, problems or numbers that make no assessment, or tables that cannot be made of what is there."""
+
+
+class MissingExtraError(RobustforgeError):
+    """A package that is not installed, and that only some commands need.
+
+    Args:
+        package: What is missing.
+        extra: The optional part of this package that brings it along.
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"this needs the package {package}", "it is not installed", f"pip install 'robustforge[{extra}]'"
+        )
+
+
 class TellError(RobustforgeError):
     """Values told for ids that were not asked, or were told before."""
 

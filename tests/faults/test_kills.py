@@ -32,10 +32,10 @@ PROBLEMS = ("rastrigin", "sphere")
 PROGRAM = f"""
 import sys
 import robustforge as rf
-from robustforge.evolution import workshop
+from robustforge.evolution import process
 
 log = open(sys.argv[2], "a", buffering=1)
-whole = workshop.run_trials
+whole = process.run_trials
 
 
 def noted(problem, settings, trials):
@@ -46,7 +46,7 @@ def noted(problem, settings, trials):
     return runs
 
 
-workshop.run_trials = noted
+process.run_trials = noted
 rf.evolve([rf.problem(name, 6) for name in {PROBLEMS!r}], store=sys.argv[1], workers=2, **{SETTINGS!r})
 """
 

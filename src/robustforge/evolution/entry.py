@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
-
-from robustforge.engine import machine
 from robustforge.errors import EvolutionError, UnknownNameError
 from robustforge.evolution.evolution import Evolution
 from robustforge.evolution.process import Process
 from robustforge.evolution.settings import Settings
-from robustforge.evolution.workshop import LARGEST_CHUNK, Workshop
-from robustforge.execution import SupervisedPool, width_of
+from robustforge.execution import crew
 from robustforge.heuristic import Grammar, grammar
 from robustforge.problem import Problem
 from robustforge.store import Store
-from robustforge.verification import neighbourhood
 
 
 def evolve(
@@ -88,81 +80,10 @@ def carry_out(
     callback: Callable[[Evolution], Any] | None,
 ) -> None:
     """Carry an evolution out, with its runs in a store, by whoever is named; see `evolve`."""
-    _check_means(executor, workers, time_limit, callback)
-    compiled = [problem.compiled is not None for problem in evolution.problems]  # what does not compile is refused here
-    with Store.open(store) as kept, ExitStack() as stack:
-        if executor is not None:
-            workshop = Workshop(executor, width_of(executor), evolution.problems, evolution.settings)
-        elif all(compiled) and time_limit is None:
-            workshop = stack.enter_context(_threads(evolution, workers))
-        else:
-            workshop = stack.enter_context(_processes(evolution, workers, time_limit))
-        Process(evolution, kept, workshop).run(callback)
-
-
-@contextmanager
-def _threads(evolution: Evolution, workers: int | None) -> Iterator[Workshop]:
-    prepare()
-    count = workers or os.cpu_count() or 1
-    pool = ThreadPoolExecutor(count)
-    try:
-        yield Workshop(pool, count, evolution.problems, evolution.settings)
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _processes(evolution: Evolution, workers: int | None, time_limit: float | None) -> Iterator[Workshop]:
-    prepare()  # compiles, so that the processes need not
-    for problem in evolution.problems:
-        _check_travels(problem)
-    load = partial(prepare, evolution.problems)
-    pool = SupervisedPool(workers, time_limit=time_limit, initializer=load, quiet=True)
-    largest = 1 if time_limit is not None else LARGEST_CHUNK
-    try:
-        yield Workshop(pool, pool.workers, evolution.problems, evolution.settings, largest)
-    except BaseException:
-        pool.kill()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def prepare(problems: Iterable[Problem] = ()) -> None:
-    """Load or compile all that runs on these problems need, so that no run is charged with it."""
-    machine.prepare()
-    neighbourhood.prepare()
-    for problem in problems:
-        assert problem.compiled is None or problem.compiled
-
-
-def _check_means(executor: Any, workers: Any, time_limit: Any, callback: Any) -> None:
-    if executor is not None and not isinstance(executor, Executor):
-        raise EvolutionError("an executor must be a concurrent.futures.Executor", f"got {executor!r}")
     if callback is not None and not callable(callback):
         raise EvolutionError("a callback must be a function of the evolution", f"got {callback!r}")
-    if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit > 0):
-        raise EvolutionError("a time limit must be a positive number of seconds", f"got {time_limit!r}")
-    if workers is not None and not (isinstance(workers, int) and workers >= 1):
-        raise EvolutionError("workers must be an integer of at least 1", f"got {workers!r}")
-    if executor is not None and (workers is not None or time_limit is not None):
-        raise EvolutionError(
-            "workers and time limits are for processes of this machine",
-            "an executor, or a cluster, was given as well",
-            "Leave one of them out",
-        )
-
-
-def _check_travels(problem: Problem) -> None:
-    """Refuse a problem that cannot be sent to another process."""
-    try:
-        cloudpickle.dumps(problem)
-    except Exception as error:
-        raise EvolutionError(
-            "a Python objective runs in processes of its own, so it must be able to travel there",
-            f"{problem.name!r} is not: {error}",
-            "Open files, connections and locks inside the function, or compile it with Numba",
-        ) from error
+    with Store.open(store) as kept, crew(evolution.problems, executor, workers, time_limit) as makers:
+        Process(evolution, kept, makers).run(callback)
 
 
 def make_settings(given: dict[str, Any]) -> Settings:

@@ -6,12 +6,11 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from robustforge.evolution.fitness import Floats
+from robustforge.evolution.fitness import Floats, scaled
 from robustforge.evolution.settings import Settings
 from robustforge.heuristic import Grammar, Heuristic
 from robustforge.problem import Problem
@@ -134,21 +133,9 @@ class Evolution:
         way from the best (0) to the median (1) of the first generation on each; below 0 is better than all of them.
         After a failure it is +inf.
         """
-        if len(self.problems) == 1:
-            return generation.means[:, 0]
-        best, span = self._scale
-        return np.asarray(((generation.means - best) / span).mean(axis=1))
+        return scaled(generation.means, self.generations[0].means)
 
     def best_and_median(self, generation: Generation) -> tuple[float, float]:
         """Return the fitness of the first in a generation, and the median of those that got all their runs."""
         fitness = self.fitness(generation)
         return float(fitness[0]), float(np.median(fitness[generation.repeats == generation.repeats.max()]))
-
-    @cached_property
-    def _scale(self) -> tuple[Floats, Floats]:
-        """Best and span to the median of the first generation on each problem, of those who have a mean there."""
-        means = self.generations[0].means
-        columns = [column[np.isfinite(column)] if np.isfinite(column).any() else np.zeros(1) for column in means.T]
-        best = np.array([column.min() for column in columns])
-        span = np.array([np.median(column) for column in columns]) - best
-        return best, np.where(span > 0, span, 1.0)

@@ -50,6 +50,24 @@ def order_by_elimination(means: Floats) -> Order:
     return np.array(last_first[::-1], dtype=np.intp)
 
 
+def scaled(means: Floats, first: Floats) -> Floats:
+    """Return one figure per heuristic, comparable between generations: on one problem the mean.
+
+    On several it is how far a heuristic is, on average over the problems, on the way from the best (0) to the median
+    (1) of the first generation on each; only those count there that have a mean.
+
+    Args:
+        means: One row per heuristic, one column per problem; +inf for a failure.
+        first: The same of the first generation.
+    """
+    if means.shape[1] == 1:
+        return means[:, 0]
+    columns = [column[np.isfinite(column)] if np.isfinite(column).any() else np.zeros(1) for column in first.T]
+    best = np.array([column.min() for column in columns])
+    span = np.array([np.median(column) for column in columns]) - best
+    return np.asarray(((means - best) / np.where(span > 0, span, 1.0)).mean(axis=1))
+
+
 def survivors(values: Floats, level: float, least: int) -> npt.NDArray[np.bool_]:
     """Return who is not clearly worse than the best: Friedman's test, then Conover's comparison with the best.
 

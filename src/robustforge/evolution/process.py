@@ -18,8 +18,8 @@ from robustforge.errors import ObjectiveError, StoreError
 from robustforge.evolution.evolution import Evolution, Generation
 from robustforge.evolution.fitness import Floats, order, survivors
 from robustforge.evolution.operators import breed, first_population
-from robustforge.evolution.trial import Trial, breeding_generator, trial
-from robustforge.evolution.workshop import Workshop
+from robustforge.evolution.trial import Trial, breeding_generator, run_trials, trial
+from robustforge.execution import Crew, Workshop
 from robustforge.heuristic import Heuristic
 from robustforge.store import FINAL, Experiment, Run, Store
 
@@ -33,10 +33,11 @@ LAPS = 4
 
 
 class Process:
-    """An evolution at work, with its store and its workshop; `Evolution` is what is left of it."""
+    """An evolution at work, with its store and its crew; `Evolution` is what is left of it."""
 
-    def __init__(self, evolution: Evolution, store: Store, workshop: Workshop) -> None:
-        self._evolution, self._store, self._workshop = evolution, store, workshop
+    def __init__(self, evolution: Evolution, store: Store, crew: Crew) -> None:
+        self._evolution, self._store = evolution, store
+        self._workshop: Workshop[Trial, Run] = Workshop(crew, self._order)
         self._settings, self._count = evolution.settings, len(evolution.problems)
         self._experiment = store.find(evolution.name, KIND, described(evolution), evolution.grammar.to_dict())
         stored = store.runs(self._experiment) if self._experiment else []
@@ -68,6 +69,9 @@ class Process:
         evolution.final = self._ranked(FINAL, finalists, settings.final_repeats)
         if self._begun.ended is None:
             self._store.end(self._begun, evolution.champion.id)
+
+    def _order(self, trials: list[Trial]) -> tuple[Any, ...]:
+        return run_trials, self._evolution.problems[trials[0].group], self._settings, trials
 
     def _check_objectives(self) -> None:
         """Make a stored run again on each problem of the user's, and refuse to go on with an objective that changed."""

@@ -18,7 +18,7 @@ from robustforge.engine import minimize
 from robustforge.evolution.settings import Settings
 from robustforge.heuristic import Heuristic
 from robustforge.problem import Problem
-from robustforge.store import Run
+from robustforge.store import Run, RunKey
 from robustforge.verification.neighbourhood import Floats, Neighbourhood, draw_offsets
 
 _RUN, _OFFSETS, _BREEDING = range(3)  # what a stream is for
@@ -31,6 +31,20 @@ class Trial:
 
     heuristic: Heuristic
     run: Run
+
+    @property
+    def group(self) -> int:
+        """Its problem: runs on one problem may be made together."""
+        return self.run.problem
+
+    @property
+    def key(self) -> RunKey:
+        """What tells it from all others."""
+        return self.run.key
+
+    def failed(self, reason: str) -> Run:
+        """Return the run if its worker dies of it."""
+        return replace(self.run, failure=reason)
 
 
 def trial(settings: Settings, heuristic: Heuristic, id: str, generation: int, problem: int, repeat: int) -> Trial:

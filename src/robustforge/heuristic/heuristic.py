@@ -52,6 +52,11 @@ class Heuristic(Component):
         """Return the heuristic in a JSON text, checked against the grammar; nothing in it is executed."""
         return codec.parse(cls, text)
 
+    @classmethod
+    def from_dict(cls, data: Any) -> Heuristic:
+        """Return the heuristic that plain data, as of `to_dict`, describes, checked like JSON."""
+        return codec.decode(cls, data, "")
+
     def save(self, path: str | Path) -> None:
         """Write the heuristic to a JSON file."""
         Path(path).write_text(self.to_json(), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,12 @@ FINAL = -1
 
 RunKey = tuple[int, int, str, int]
 """Generation, problem, heuristic and repeat: what tells a run from all others of an experiment."""
+
+AssessedKey = tuple[str, str, int, int, bool, int]
+"""Contestant, problem, budget, samples, attack and seed: what tells an assessed run from all others of a store."""
+
+CHECKPOINTS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Shares of the budget at which an assessed run is looked at."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,58 @@ class Run:
     def key(self) -> RunKey:
         """What tells it from all other runs of an experiment."""
         return (self.generation, self.problem, self.heuristic, self.repeat)
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """One run of a contestant, and what the design that it returned is worth.
+
+    Attributes:
+        contestant: Who ran: a heuristic's id, or the name of another optimiser.
+        name: What it was called.
+        problem: The problem, as `Problem.to_dict` in canonical JSON.
+        budget: Evaluations that it was given.
+        samples: Points of the re-estimate.
+        attack: Whether the design was attacked, too.
+        seed: What decided the search.
+        repeat: The number of the run.
+        value: The worst of the samples around the returned design; NaN after a failure.
+        attacked: The worst that the attack found; NaN if there was none.
+        nominal: The value of the design itself.
+        nfev: Evaluations that it used.
+        curve: The worst of `samples` / 100 points around the design that would have been returned after each of
+            `CHECKPOINTS`, as shares of the budget; NaN until there was one.
+        x: The design.
+        seconds: How long it all took.
+        failure: Why there is no value; empty if there is one.
+    """
+
+    contestant: str
+    name: str
+    problem: str
+    budget: int
+    samples: int
+    attack: bool
+    seed: int
+    repeat: int
+    value: float = math.nan
+    attacked: float = math.nan
+    nominal: float = math.nan
+    nfev: int = 0
+    curve: tuple[float, ...] = ()
+    x: tuple[float, ...] = ()
+    seconds: float = 0.0
+    failure: str = ""
+
+    @property
+    def key(self) -> AssessedKey:
+        """What tells it from all other assessed runs."""
+        return (self.contestant, self.problem, self.budget, self.samples, self.attack, self.seed)
+
+    @property
+    def problem_name(self) -> str:
+        """The problem's name."""
+        return str(json.loads(self.problem)["name"])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
--- The store: what was run, and every single run. Version 1.
+-- The store: what was run, and every single run. Version 2.
 -- Reals are exact. NaN is stored as NULL, which is what SQLite makes of it.
 
 CREATE TABLE experiment (

@@ -17,19 +17,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from robustforge.errors import StoreError, StoreFullError, UnknownNameError
 from robustforge.heuristic import Heuristic
 from robustforge.store.lock import Lock
-from robustforge.store.records import Experiment, Run
+from robustforge.store.records import Assessed, Experiment, Run
 
 APPLICATION = 0x52465247  # "RFRG": says whose file this is
-VERSION = 1
-_SCHEMA = Path(__file__).with_name("schema.sql")
+VERSION = 2
+_FOLDER = Path(__file__).parent
+_SCHEMA = "schema.sql"
+_UPGRADES = {1: "assessed.sql"}
+"""What each older version lacks; a writer adds it, a reader takes it for empty."""
+
 _NEW = "Name another file, or one that does not exist yet"
 _OTHER = "Name a store of robustforge, or to begin one a file that does not exist yet"
 _WAYS_TO_READ = ("mode=rw", "mode=ro", "immutable=1")
 """How a reader opens a store: nothing is written in any case, but the first tidies up the files beside it that SQLite
 makes for readers, the second does without that right, the third without a disk that can be written."""
+
+_ASSESSED = ", ".join(field.name for field in fields(Assessed))
+_VECTORS = ("curve", "x")
 
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 
@@ -45,7 +54,7 @@ class Store:
 
     def __init__(self, target: str, path: str, lock: Lock | None = None) -> None:
         self._target, self.path, self._lock = target, path, lock
-        self._new, self._writing = True, False
+        self._new, self._writing, self._version = True, False, 0
         self._opened: sqlite3.Connection | None = None
 
     @property
@@ -175,6 +184,13 @@ class Store:
         with self._transaction():
             self._connection.executemany("INSERT INTO member VALUES (?, ?, ?, ?)", rows)
 
+    def add_assessed(self, runs: Iterable[Assessed]) -> None:
+        """Store assessed runs; when this returns, they are there."""
+        rows = [tuple(_to_column(field.name, getattr(run, field.name)) for field in fields(Assessed)) for run in runs]
+        text = f"INSERT OR REPLACE INTO assessed ({_ASSESSED}) VALUES ({', '.join('?' * len(fields(Assessed)))})"
+        with self._transaction():
+            self._connection.executemany(text, rows)
+
     def end(self, experiment: Experiment, champion: str) -> None:
         """Mark an experiment as ended, and say what came out."""
         with self._transaction():
@@ -222,6 +238,21 @@ class Store:
             found.setdefault(generation, []).append(heuristic)
         return found
 
+    def assessed(self) -> list[Assessed]:
+        """Return all assessed runs, sorted by key."""
+        if self._new or self._version < VERSION:
+            return []
+        rows = self._rows(f"SELECT {_ASSESSED} FROM assessed ORDER BY problem, budget, samples, contestant, repeat")
+        return [
+            Assessed(*(_from_column(field.name, value) for field, value in zip(fields(Assessed), row, strict=True)))
+            for row in rows
+        ]
+
+    def heuristics(self, experiment: Experiment) -> dict[str, Heuristic]:
+        """Return all heuristics of an experiment by id, each checked against the grammar."""
+        text = "SELECT id, json FROM heuristic WHERE id IN (SELECT heuristic FROM member WHERE experiment = ?)"
+        return {id: Heuristic.from_json(json) for id, json in self._rows(text, experiment.id)}
+
     def heuristic(self, id: str) -> Heuristic:
         """Return a heuristic by its id, checked against the grammar."""
         for (text,) in self._rows("SELECT json FROM heuristic WHERE id = ?", id):
@@ -263,20 +294,25 @@ class Store:
             return True
         if application != APPLICATION:
             raise StoreError("a store must be one of robustforge", f"{self.path} belongs to another program", _OTHER)
-        if version != VERSION:
+        if version != VERSION and version not in _UPGRADES:
             raise StoreError(
-                f"a store must have version {VERSION}",
+                f"a store must have at most version {VERSION}",
                 f"{self.path} has version {version}",
                 "Use the robustforge that wrote it, or name another file",
             )
+        self._version = version
         return False
 
     def _prepare(self) -> None:
-        """Make the tables if there are none, all at once, and let readers read while this one writes."""
+        """Make the tables that are missing, all at once, and let readers read while this one writes."""
+        missing = [name for version, name in _UPGRADES.items() if version >= self._version]
         if self._new:
+            missing.insert(0, _SCHEMA)
+        if missing:
             head = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
-            self._connection.executescript(f"BEGIN; {head} {_SCHEMA.read_text(encoding='utf-8')} COMMIT;")
-            self._new = False
+            tables = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in missing)
+            self._connection.executescript(f"BEGIN; {head} {tables} COMMIT;")
+            self._new, self._version = False, VERSION
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._writing = True
@@ -334,7 +370,15 @@ def _as_row(run: Run) -> tuple[Any, ...]:
 def _from_column(name: str, value: Any) -> Any:
     if value is None:
         return "" if name == "failure" else math.nan
-    return value
+    if name in _VECTORS:
+        return tuple(np.frombuffer(value, "<f8").tolist())
+    return bool(value) if name == "attack" else value
+
+
+def _to_column(name: str, value: Any) -> Any:
+    if name in _VECTORS:
+        return np.asarray(value, "<f8").tobytes()
+    return (value or None) if name == "failure" else value
 
 
 def _from_json(value: Any, column: int) -> Any:

@@ -1,0 +1,1 @@
+"""How good heuristics and other optimisers are: many runs, what their designs are worth, and tests between them."""
