@@ -8,6 +8,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from robustforge.assessment import Assessment as Assessment
+    from robustforge.assessment import Comparison as Comparison
+    from robustforge.assessment import assess as assess
+    from robustforge.assessment import compare as compare
+    from robustforge.contestants import AskTell as AskTell
     from robustforge.engine import Batch as Batch
     from robustforge.engine import History as History
     from robustforge.engine import Optimizer as Optimizer
@@ -31,9 +36,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AskTell": "contestants",
+    "Assessment": "assessment",
     "Ball": "problem",
     "Batch": "engine",
     "Box": "problem",
+    "Comparison": "assessment",
     "Evolution": "evolution",
     "Grammar": "heuristic",
     "Heuristic": "heuristic",
@@ -42,6 +50,8 @@ _HOMES = {
     "Problem": "problem",
     "RobustforgeError": "errors",
     "Verification": "verification",
+    "assess": "assessment",
+    "compare": "assessment",
     "evolve": "evolution",
     "grammar": "heuristic",
     "heuristic": "heuristic",

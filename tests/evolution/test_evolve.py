@@ -463,11 +463,11 @@ def test_wrong_settings_say_what_is_wrong(settings, words, tmp_path):
 
 
 def test_wrong_problems_say_what_is_wrong():
-    with pytest.raises(EvolutionError, match="at least one"):
+    with pytest.raises(ProblemError, match="at least one"):
         rf.evolve([])
-    with pytest.raises(EvolutionError, match="got 3"):
+    with pytest.raises(ProblemError, match="got 3"):
         rf.evolve(3)
-    with pytest.raises(EvolutionError, match="got 'sphere'"):
+    with pytest.raises(ProblemError, match="got 'sphere'"):
         rf.evolve("sphere")
     with pytest.raises(ExecutionError, match=r"concurrent\.futures"):
         rf.evolve(sphere(), executor=3)

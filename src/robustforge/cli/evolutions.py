@@ -15,10 +15,10 @@ from robustforge.cli.listings import Record
 from robustforge.cli.objectives import DEFAULT_DIMENSION, load_problems
 from robustforge.errors import EvolutionError, StoreError
 from robustforge.evolution import Evolution
-from robustforge.evolution.entry import carry_out, checked_problems, default_name, make_settings
+from robustforge.evolution.entry import carry_out, default_name, make_settings
 from robustforge.execution import connect
 from robustforge.heuristic import Grammar, Heuristic
-from robustforge.problem import Problem
+from robustforge.problem import Problem, as_problems
 from robustforge.store import FINAL, Experiment, Store
 from robustforge.store.lock import Lock
 
@@ -41,12 +41,12 @@ def chosen_problems(names: Sequence[str], objective: str | None, given: Mapping[
         if given["variant"] != "original" or given["outside"] != "evaluate":
             fact = "--variant or --outside was given with --objective"
             raise EvolutionError("variants and policies are for test problems", fact, "Set them in your Problem")
-        return checked_problems(load_problems(objective, given["dimension"]))
+        return as_problems(load_problems(objective, given["dimension"]))
     if not names:
         raise EvolutionError("an evolution needs a problem", "none was named", "Name one, e.g. rastrigin, or all")
     spelled = rf.problems() if tuple(names) == (ALL,) else names
     spec = {**given, "dimension": given["dimension"] or DEFAULT_DIMENSION}
-    return checked_problems([records.build_problem({"name": name, **spec}) for name in spelled])
+    return as_problems([records.build_problem({"name": name, **spec}) for name in spelled])
 
 
 def new_evolution(name: str | None, problems: tuple[Problem, ...], grammar: Grammar, settings: Record) -> Evolution:

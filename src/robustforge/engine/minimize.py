@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -83,11 +84,60 @@ def minimize(
     search = Optimizer(problem, None, budget, heuristic, rng, on_failure=on_failure, retries=retries)
     objective = Objective(problem, args, vectorized, on_failure == "raise" and retries == 0)
     search.arrays["tally"]["pause"] = callback is not None
+    return _carried_out(search, objective, callback, Looks())
+
+
+def minimize_in_sight(
+    problem: Problem,
+    budget: int,
+    heuristic: Heuristic,
+    rng: Seed,
+    places: Sequence[int],
+    look: Callable[[Floats | None], Any],
+) -> OptimizeResult:
+    """Do the same as `minimize`, and let somebody look at the design at hand after so many evaluations.
+
+    Args:
+        problem: The problem.
+        budget: Evaluations in all.
+        heuristic: Who searches.
+        rng: Decides everything; to be looked at changes nothing.
+        places: After how many evaluations, in ascending order; as soon as at least so many are done.
+        look: Called with the design that would be returned now; `None` if there is none yet.
+    """
+    search = Optimizer(problem, None, budget, heuristic, rng)
+    objective = Objective(problem, (), False, True)
+    return _carried_out(search, objective, None, Looks(places, lambda: look(search.design)))
+
+
+class Looks:
+    """The moments of a search at which somebody looks at it.
+
+    Args:
+        places: After how many evaluations.
+        look: What is done then.
+    """
+
+    def __init__(self, places: Sequence[int] = (), look: Callable[[], Any] = lambda: None) -> None:
+        self._places, self._look = deque(places), look
+
+    def room(self, nfev: int, usual: int) -> int:
+        """Return how many evaluations there may be until it is time to look, at most `usual`."""
+        return min(usual, self._places[0] - nfev) if self._places else usual
+
+    def reached(self, nfev: int) -> None:
+        """Look once for each place that has been reached."""
+        while self._places and self._places[0] <= nfev:
+            self._places.popleft()
+            self._look()
+
+
+def _carried_out(search: Optimizer, objective: Objective, callback: Callback | None, looks: Looks) -> OptimizeResult:
     try:
-        if args or vectorized or problem.compiled is None:
-            _loop_python(search, objective, callback)
+        if objective.args or objective.vectorized or search.problem.compiled is None:
+            _loop_python(search, objective, callback, looks)
         else:
-            _loop_compiled(search, objective, callback)
+            _loop_compiled(search, objective, callback, looks)
         search.raise_failure()
         return search.result()
     except (Exception, KeyboardInterrupt) as error:
@@ -158,7 +208,7 @@ class Objective:
         return np.full(len(points), np.nan)
 
 
-def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback | None) -> None:
+def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback | None, looks: Looks) -> None:
     assert search.problem.compiled is not None
     fun, data = search.problem.compiled
     points, values, tally = search.arrays["batch_x"], search.arrays["batch_value"], search.arrays["tally"]
@@ -168,11 +218,12 @@ def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback |
         while True:
             why, error = machine.UNFINISHED, None
             try:
-                why = machine.run(search.state, machine.advance, fun, data, size_of_slice)
+                why = machine.run(search.state, machine.advance, fun, data, looks.room(search.nfev, size_of_slice))
             except Exception as raised:
                 error = raised
             size, reached = int(tally["batch"][0]), int(tally["evaluated"][0])
             search.note_told(np.arange(size) < reached)
+            looks.reached(search.nfev)
             if interrupted:
                 raise KeyboardInterrupt
             if error is not None:  # in the objective: a failure like any other, unless it is to be raised
@@ -204,12 +255,13 @@ def _interrupts_deferred() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _loop_python(search: Optimizer, objective: Objective, callback: Callback | None) -> None:
+def _loop_python(search: Optimizer, objective: Objective, callback: Callback | None, looks: Looks) -> None:
     points, values, state = search.arrays["batch_x"], search.arrays["batch_value"], search.state
     done: list[float] = []
     try:
         while True:
             size = machine.advance(state)
+            looks.reached(search.nfev)
             done = []
             if size == machine.OVER or (size == machine.PAUSED and callback and _called_back(search, callback)):
                 return

@@ -13,7 +13,7 @@ from scipy.optimize import OptimizeResult
 from robustforge.core.random import Seed, stream
 from robustforge.core.state import FAILED, RAISE, Readings
 from robustforge.engine import machine
-from robustforge.engine.result import make_result
+from robustforge.engine.result import design_of, make_result
 from robustforge.engine.setup import checked_budget, make_arrays
 from robustforge.errors import ObjectiveError, ProblemError, TellError, UnknownNameError
 from robustforge.heuristic import Heuristic, heuristic
@@ -137,6 +137,11 @@ class Optimizer:
     def result(self) -> OptimizeResult:
         """Return the best design so far, what is known of its neighbourhood, and the history."""
         return make_result(self, np.flatnonzero(self._told))
+
+    @property
+    def design(self) -> Floats | None:
+        """The design that would be returned now; `None` if no inner search has been completed yet."""
+        return design_of(self) if self._tally["found"][0] == 1 else None
 
     @property
     def nfev(self) -> int:

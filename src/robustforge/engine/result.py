@@ -56,7 +56,7 @@ def make_result(search: Optimizer, told: npt.NDArray[np.intp]) -> OptimizeResult
     spent, found = search.nfev, bool(t["found"] == 1)
     history, failures = _history(search, told)
     closed = bool(t["closing"] == 1 and t["batch"] == 0)
-    x = history.x[spent - 1].copy() if closed else _design(search)
+    x = history.x[spent - 1].copy() if closed else design_of(search)
     near = _near(search, history, spent)
     worst = int(near[np.argmax(history.fun[near])]) if near.size else -1
     estimate = float(arrays["incumbent"][0]) if found else np.nan
@@ -94,7 +94,7 @@ def _history(search: Optimizer, told: npt.NDArray[np.intp]) -> tuple[History, in
     return History(x, fun), failures
 
 
-def _design(search: Optimizer) -> Floats:
+def design_of(search: Optimizer) -> Floats:
     """Return the design that the search would return now, in the user's units."""
     space, problem = search.problem.space, search.problem
     x = (search.arrays["incumbent_x"] - space.offset) * space.scale + space.centre

@@ -14,7 +14,7 @@ from robustforge.evolution.process import Process
 from robustforge.evolution.settings import Settings
 from robustforge.execution import crew
 from robustforge.heuristic import Grammar, grammar
-from robustforge.problem import Problem
+from robustforge.problem import Problem, as_problems
 from robustforge.store import Store
 
 
@@ -60,7 +60,7 @@ def evolve(
         >>> evolution.finished, len(evolution.population)
         (True, 4)
     """
-    chosen = checked_problems(problems)
+    chosen = as_problems(problems)
     evolution = Evolution(name or default_name(chosen), chosen, make_settings(settings), as_grammar(grammar))
     try:
         carry_out(evolution, store, executor, workers, time_limit, callback)
@@ -104,22 +104,3 @@ def default_name(problems: Iterable[Problem]) -> str:
     """Return what an evolution is called if nobody says: after its problems."""
     names = [problem.name for problem in problems]
     return names[0] if len(names) == 1 else f"{names[0]}-and-{len(names) - 1}-more"
-
-
-def checked_problems(given: Problem | Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return one or several problems as a tuple, or raise if they are none."""
-    fix = "Pass a Problem, or a list of them, e.g. rf.problem('sphere')"
-    try:
-        problems = (given,) if isinstance(given, (Problem, str)) else tuple(given)
-    except TypeError:
-        raise EvolutionError("an evolution needs problems", f"got {given!r}", fix) from None
-    if not problems:
-        raise EvolutionError("an evolution needs at least one problem", "got none", fix)
-    for each in problems:
-        if not isinstance(each, Problem):
-            raise EvolutionError("an evolution needs problems", f"got {each!r}", fix)
-    names = [each.name for each in problems]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise EvolutionError("problems must have different names", f"{twice!r} is there twice", "Set Problem(name=...)")
-    return problems

@@ -16,13 +16,13 @@ import numpy as np
 from robustforge.core.random import stream
 from robustforge.engine import minimize
 from robustforge.evolution.settings import Settings
+from robustforge.execution.deaths import described
 from robustforge.heuristic import Heuristic
 from robustforge.problem import Problem
 from robustforge.store import Run, RunKey
 from robustforge.verification.neighbourhood import Floats, Neighbourhood, draw_offsets
 
 _RUN, _OFFSETS, _BREEDING = range(3)  # what a stream is for
-_LONGEST = 500
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _made(problem: Problem, settings: Settings, each: Trial, offsets: Floats) ->
     except MemoryError:  # what is left in this process is not to be relied on
         raise
     except (Exception, SystemExit) as error:
-        return replace(each.run, failure=describe(error), seconds=time.perf_counter() - started)
+        return replace(each.run, failure=described(error), seconds=time.perf_counter() - started)
     return replace(
         each.run,
         value=value,
@@ -90,12 +90,6 @@ def _made(problem: Problem, settings: Settings, each: Trial, offsets: Floats) ->
         relocations=found.relocations,
         seconds=time.perf_counter() - started,
     )
-
-
-def describe(error: BaseException) -> str:
-    """Return why a run failed, in one line that fits a table."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
 def _sequence(purpose: int, seed: int, generation: int, *numbers: int) -> np.random.SeedSequence:

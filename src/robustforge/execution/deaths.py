@@ -64,3 +64,12 @@ def words(returncode: int) -> str:
         return f"signal {signal.Signals(-returncode).name}"
     except ValueError:  # a real-time signal has no name
         return f"signal {-returncode}"
+
+
+def described(error: BaseException) -> str:
+    """Return why a run failed, in one line that fits a table."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+_LONGEST = 500

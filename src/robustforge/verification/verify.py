@@ -61,7 +61,13 @@ class Verification:
 
 
 def verify(
-    problem: Problem, x: Any, samples: int = 1_000_000, rng: Seed = None, *, attack: bool = True
+    problem: Problem,
+    x: Any,
+    samples: int = 1_000_000,
+    rng: Seed = None,
+    *,
+    attack: bool = True,
+    cores: int | None = None,
 ) -> Verification:
     """Find out how bad a design can become within its uncertainty set.
 
@@ -71,6 +77,7 @@ def verify(
         samples: Points to draw uniformly from the set around it.
         rng: An int, a `SeedSequence` or a `Generator`: decides everything, whatever the number of threads.
         attack: Whether to attack as well, which takes some 10,000 to 100,000 evaluations.
+        cores: How many cores a compiled objective may use; all, if nobody says.
 
     Returns:
         The value of the design itself, the worst of the sample, and the worst found by the attack.
@@ -87,7 +94,7 @@ def verify(
     """
     design = _checked_design(problem, x)
     count = _checked_samples(samples)
-    neighbourhood = Neighbourhood(problem, design)
+    neighbourhood = Neighbourhood(problem, design, cores)
     nominal = float(neighbourhood.evaluate(design[None])[0])
     values, points = _worst_of_sample(neighbourhood, count, stream(rng))
     sampled = WorstCase(float(values[0]), points[0].copy(), count)

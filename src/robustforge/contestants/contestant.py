@@ -1,0 +1,132 @@
+"""What a contestant is: a name, perhaps a budget of its own, and a way to search by ask and tell."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from robustforge.engine.optimizer import failure_error
+from robustforge.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+
+
+class Search(Protocol):
+    """An optimiser at work on one problem."""
+
+    def ask(self) -> Floats:
+        """Return points that are to be evaluated (k, n); none (0, n) if it has ended."""
+
+    def tell(self, values: Floats) -> None:
+        """Take the values of the points that were last asked for (k,)."""
+
+    @property
+    def design(self) -> Floats | None:
+        """The design that it would return now (n,); `None` if it has none yet."""
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What a search has come to.
+
+    Attributes:
+        x: The design that it returns (n,).
+        nfev: Evaluations that it used.
+        designs: The design at hand after each of the marks; `None` where there was none yet.
+    """
+
+    x: Floats
+    nfev: int
+    designs: tuple[Floats | None, ...]
+
+
+@dataclass(frozen=True)
+class Contestant(ABC):
+    """An optimiser that takes part in an assessment.
+
+    Attributes:
+        name: What it is called in tables.
+        budget: Evaluations of its own, if it is not to have those of all others.
+        identity: What tells it from all others in a store; the name, if it is empty.
+        fixed: Whether the same identity always gives the same runs, so that stored ones need not be checked.
+    """
+
+    name: str
+    budget: int | None = field(default=None, kw_only=True)
+    identity: str = field(default="", kw_only=True)
+    fixed: bool = field(default=False, kw_only=True)
+
+    @property
+    def id(self) -> str:
+        """What it is called in a store."""
+        return self.identity or self.name
+
+    @abstractmethod
+    def run(self, problem: Problem, budget: int, seed: int, marks: Sequence[int]) -> Finish:
+        """Search with so many evaluations, and take note of the design at hand after some of them.
+
+        Args:
+            problem: What is searched.
+            budget: Evaluations in all.
+            seed: Decides the search.
+            marks: After how many evaluations, in ascending order.
+        """
+
+
+@dataclass(frozen=True)
+class AskTell(Contestant):
+    """An optimiser with `ask` and `tell`, of yours or anybody's.
+
+    Args:
+        name: What it is called in tables.
+        begin: Begins a search: a function of the problem, the budget and a seed that returns a `Search`. It is called
+            in worker threads, so it must draw its random numbers from a generator of its own.
+        budget: Evaluations of its own, if it is not to have those of all others.
+
+    Example:
+        >>> import numpy as np
+        >>> import robustforge as rf
+        >>> class Guess:
+        ...     def __init__(self, problem, budget, seed):
+        ...         self.design = np.random.default_rng(seed).uniform(problem.lower, problem.upper)
+        ...     def ask(self):
+        ...         return np.empty((0, 2))
+        >>> found = rf.assess(rf.AskTell("guess", Guess), rf.problem("sphere", 2), runs=3, samples=100)
+        >>> len(found.runs), found.runs[0].nfev
+        (3, 0)
+    """
+
+    begin: Callable[[Problem, int, int], Search]
+
+    def run(self, problem: Problem, budget: int, seed: int, marks: Sequence[int]) -> Finish:
+        """Ask, evaluate and tell; a batch that would exceed the budget ends the search."""
+        search = self.begin(problem, budget, seed)
+        designs: list[Floats | None] = []
+        spent = 0
+        while len(points := search.ask()) and spent + len(points) <= budget:
+            search.tell(_values(problem, points))
+            spent += len(points)
+            while len(designs) < len(marks) and marks[len(designs)] <= spent:
+                designs.append(_copy(search.design))
+        x = search.design
+        if x is None:
+            raise RuntimeError(f"{self.name} has no design after {spent} of {budget} evaluations")
+        last = np.clip(np.array(x, dtype=np.float64), problem.lower, problem.upper)
+        return Finish(last, spent, (*designs, *(last for _ in range(len(marks) - len(designs)))))
+
+
+def _values(problem: Problem, points: Floats) -> Floats:
+    values = np.array([float(problem(x)) for x in points])
+    failed = np.flatnonzero(np.isnan(values) | (values == -np.inf))
+    if failed.size:
+        raise failure_error(np.array(points[failed[0]]), "NaN or -inf")
+    return values
+
+
+def _copy(design: Floats | None) -> Floats | None:
+    return None if design is None else np.array(design, dtype=np.float64)
