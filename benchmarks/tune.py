@@ -22,7 +22,7 @@ from robustforge.heuristic.presets import FOLDER
 from robustforge.heuristic.tree import Path, nodes, replaced
 from robustforge.verification import verify
 
-DATA = pathlib.Path(__file__).parent / "data"
+DATA = pathlib.Path(rf.__file__).parent / "study" / "data"
 FIXED = {"group", "extent"}
 TUNING_SEED, CHECK_SEED = 1, 2
 

@@ -15,6 +15,7 @@ from robustforge.assessment.assessed import Task, run_seed
 from robustforge.assessment.comparison import Comparison, Measure, anytime, comparison, summaries
 from robustforge.assessment.process import Process, Progress
 from robustforge.contestants import Contestant, as_contestant
+from robustforge.contestants.names import QUICK, HeuristicContestant
 from robustforge.engine.setup import checked_budget
 from robustforge.errors import AssessmentError
 from robustforge.execution import crew
@@ -100,7 +101,8 @@ def assess(
     chosen, where = _contestants(contestants), as_problems(problems)
     _check_numbers(runs, samples, seed)
     tasks = _tasks(chosen, where, checked_budget(budget), int(samples), bool(attack), int(runs), int(seed))
-    with Store.open(store) as kept, crew(where, executor, workers, time_limit) as makers:
+    in_python = not all(isinstance(each, HeuristicContestant) or each.id in QUICK for each in chosen)
+    with Store.open(store) as kept, crew(where, executor, workers, time_limit, in_python=in_python) as makers:
         process = Process(kept, makers, chosen, where, callback)
         made = process.run(tasks)
         return Assessment(tuple(process.known[task.key] for task in tasks), made)

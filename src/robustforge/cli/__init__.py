@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from robustforge import __version__
-from robustforge.cli import breeding
+from robustforge.cli import analysing, assessing, breeding, reporting
 from robustforge.cli.frame import (
     BUDGET,
     FAILED,
@@ -175,7 +175,16 @@ def verify(
     give(record, as_json, lambda: screens.show_verification(record, _radius(made)))
 
 
-for _command in (breeding.evolve, breeding.runs, breeding.champion):
+for _command in (
+    breeding.evolve,
+    breeding.runs,
+    breeding.champion,
+    assessing.assess,
+    assessing.compare,
+    analysing.analyse,
+    reporting.report,
+    assessing.reproduce,
+):
     main.add_command(_command)
 
 

@@ -24,7 +24,10 @@ from robustforge.problem import Problem
 Floats = npt.NDArray[np.float64]
 
 CMA_ES = "cma-es"
-CONTROLS = ("centre", "random", CMA_ES)
+QUICK = ("centre", "random")
+"""Controls that cost next to nothing beside the evaluations."""
+
+CONTROLS = (*QUICK, CMA_ES)
 _WORST_OF = re.compile(r"cma-es-worst-of-([1-9][0-9]{0,3})")
 _OWN_BUDGET = re.compile(r"(.+)@([0-9]+)")
 

@@ -139,6 +139,10 @@ class Child:
         return kind, outcome, resident
 
 
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""For linear algebra: there is a worker on each core already. Who has set these keeps them."""
+
+
 def _start(pipe: int, lifeline: int, quiet: bool) -> subprocess.Popen[bytes]:
     """Start a worker in a session of its own, out of reach of the terminal's Ctrl-C.
 
@@ -151,4 +155,5 @@ def _start(pipe: int, lifeline: int, quiet: bool) -> subprocess.Popen[bytes]:
         start_new_session=True,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL if quiet else 2,  # what a task prints must not mix with our own output
+        env={**_ONE_THREAD, **os.environ},
     )

@@ -43,7 +43,12 @@ class Crew:
 
 @contextmanager
 def crew(
-    problems: Sequence[Problem], executor: Executor | None, workers: int | None, time_limit: float | None
+    problems: Sequence[Problem],
+    executor: Executor | None,
+    workers: int | None,
+    time_limit: float | None,
+    *,
+    in_python: bool = False,
 ) -> Iterator[Crew]:
     """Gather who makes runs on these problems, and send them home afterwards.
 
@@ -52,6 +57,7 @@ def crew(
         executor: The caller's own, if any.
         workers: How many cores of this machine; all, if nobody says.
         time_limit: Seconds after which a task has failed; tasks then have processes.
+        in_python: Whether tasks spend their time in Python, where threads would wait for each other.
     """
     check_means(executor, workers, time_limit)
     compiled = [problem.compiled is not None for problem in problems]
@@ -59,7 +65,7 @@ def crew(
         yield Crew(executor, max(width_of(executor), 1))
         return
     prepare()  # compiles, so that processes need not
-    if all(compiled) and time_limit is None:
+    if all(compiled) and time_limit is None and not in_python:
         with _threads(workers or os.cpu_count() or 1) as made:
             yield made
         return

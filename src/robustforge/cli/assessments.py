@@ -1,0 +1,175 @@
+"""What `assess` and `compare` hand out, as plain data and on a screen."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+import robustforge as rf
+from robustforge.assessment import Assessment
+from robustforge.assessment.comparison import Measure
+from robustforge.cli.layout import columns, number, show, title
+from robustforge.cli.listings import Record
+from robustforge.cli.live import duration
+from robustforge.errors import ProblemError
+from robustforge.tables import Table
+
+ASSESSMENT_FORMAT = "robustforge-assessment/1"
+COMPARISON_FORMAT = "robustforge-comparison/1"
+
+_MEASURES = {"value": "worst of the samples", "attacked": "attacked worst case"}
+
+
+def assessed(contestants: Any, problems: Any, **options: Any) -> Assessment:
+    """Assess, with a bar on a terminal and a line now and then elsewhere."""
+    with _watching() as callback:
+        return rf.assess(list(contestants), problems, callback=callback, **options)
+
+
+@contextmanager
+def _watching() -> Iterator[Any]:
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines()
+        return
+    parts = (TextColumn("runs"), BarColumn(complete_style="bold"), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*parts, console=console, transient=True) as bar:
+        task = bar.add_task("runs", total=None)
+        yield lambda going: bar.update(task, total=going.wanted, completed=going.found + going.made)
+
+
+class _Lines:
+    """Prints a line whenever another tenth of the runs is done."""
+
+    def __init__(self) -> None:
+        self._tenth = 0
+
+    def __call__(self, going: Any) -> None:
+        done = going.found + going.made
+        tenth = 10 * done // going.wanted
+        if tenth > self._tenth:
+            self._tenth = tenth
+            left = f", {duration(going.seconds_left)} left" if done < going.wanted else ""
+            click.echo(f"{done:,} of {going.wanted:,} runs{left}", file=sys.stderr)
+
+
+def assessment_record(found: Assessment, store: str) -> Record:
+    """Return an assessment as plain data."""
+    return {
+        "format": ASSESSMENT_FORMAT,
+        **_head(found, store),
+        "summaries": found.summaries(),
+        "anytime": found.anytime(),
+    }
+
+
+def comparison_record(found: Assessment, measure: Measure, store: str) -> Record:
+    """Return a comparison as plain data."""
+    compared = found.comparison(measure)
+    return {
+        "format": COMPARISON_FORMAT,
+        **_head(found, store),
+        "measure": measure,
+        "cells": compared.cells,
+        "ranks": compared.ranks,
+        "summaries": found.summaries(),
+    }
+
+
+def _head(found: Assessment, store: str) -> Record:
+    reasons = [run.failure for run in found.runs if run.failure]
+    return {
+        "store": store,
+        "runs": len(found.runs),
+        "new_runs": found.new,
+        "failures": len(reasons),
+        "reason": reasons[0] if reasons else None,
+    }
+
+
+def save_csv(table: Table, path: str | None) -> None:
+    """Write a table as CSV, if a file is named."""
+    if not path:
+        return
+    if not Path(path).absolute().parent.is_dir():
+        raise ProblemError("--csv must be in a folder that exists", f"got {path}", "Create the folder first")
+    Path(path).write_text(table.to_csv(), encoding="utf-8")
+
+
+def show_assessment(record: Record) -> None:
+    """Print what each contestant reaches on each problem."""
+    parts: list[RenderableType] = []
+    for name in dict.fromkeys(row["contestant"] for row in record["summaries"]):
+        rows = [row for row in record["summaries"] if row["contestant"] == name]
+        first = rows[0]
+        parts += [title(f"{name}: {first['runs']} runs of {first['budget']:,} evaluations"), ""]
+        table = columns("problem", "mean", "+-", "quartiles", "as designed", "attacked")
+        for row in rows:
+            spread = f"{short(row['q1'])} to {short(row['q3'])}"
+            table.add_row(
+                row["problem"],
+                Text(short(row["mean"]), style="bold"),
+                short(row["se"], 2),
+                spread,
+                short(row["nominal"]),
+                short(row["attacked"]),
+            )
+        parts += [table, ""]
+    samples = record["summaries"][0]["samples"]
+    words = (
+        f"Mean and quartiles of the worst of {samples:,} samples around each design, an estimate from below; +-: one "
+    )
+    words += "standard error. Attacked: mean of the worst that a search around each design found."
+    show(*parts, *_troubles(record), Text(words, style="dim"))
+
+
+def show_comparison(record: Record) -> None:
+    """Print contestants side by side on each problem, with their tests."""
+    parts: list[RenderableType] = []
+    summaries = {(row["problem"], row["contestant"]): row for row in record["summaries"]}
+    for problem in dict.fromkeys(row["problem"] for row in record["cells"]):
+        rows = sorted((row for row in record["cells"] if row["problem"] == problem), key=lambda row: row["mean"])
+        table = columns(problem, "runs", "mean", "median", "attacked", "p", "Holm", "A12")
+        for row in rows:
+            style = "bold" if row["is_tied"] else ""
+            beside = summaries[problem, row["contestant"]]
+            tests = ("", "", "") if row["is_best"] else (_p(row["p"]), _p(row["p_holm"]), f"{row['a12']:.2f}")
+            cells = (row["contestant"], str(row["runs"]), short(row["mean"]), short(row["median"]))
+            table.add_row(*(Text(cell, style=style) for cell in (*cells, short(beside["attacked"]), *tests)))
+        parts += [table, ""]
+    if len(parts) > 2:
+        parts += [_ranks(record), ""]
+    words = f"By {_MEASURES[record['measure']]}, the best first; bold: the best, and who cannot be told from it by "
+    words += "Wilcoxon's rank-sum test at 95% (p; Holm: corrected for all tests here). A12: chance that a run of the "
+    words += "best is better."
+    show(*parts, *_troubles(record), Text(words, style="dim"))
+
+
+def _ranks(record: Record) -> RenderableType:
+    table = columns("over all problems", "average rank", "best on", "best or tied on")
+    for row in sorted(record["ranks"], key=lambda row: row["average_rank"]):
+        table.add_row(row["contestant"], f"{row['average_rank']:.2f}", str(row["best_on"]), str(row["tied_on"]))
+    return table
+
+
+def _troubles(record: Record) -> list[RenderableType]:
+    if not record["failures"]:
+        return []
+    return [Text(f"{record['failures']:,} runs failed, the first with: {record['reason']}"), ""]
+
+
+def short(value: float, digits: int = 4) -> str:
+    """Return a number in a few digits."""
+    return number(value) if value != value or abs(value) == float("inf") else f"{value:,.{digits}g}"
+
+
+def _p(value: float) -> str:
+    return "<0.001" if value < 0.001 else f"{value:.3f}"

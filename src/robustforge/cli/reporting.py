@@ -1,0 +1,32 @@
+"""The command that puts everything onto a page: `report`."""
+
+from __future__ import annotations
+
+import click
+
+from robustforge.cli.frame import examples
+
+_PLACE = click.Path(dir_okay=False, writable=True)
+
+
+@click.command(epilog=examples("robustforge report runs.db", "robustforge report runs.db --name first -o first.html"))
+@click.argument("source", metavar="STORE|FOLDER")
+@click.option("-o", "--output", type=_PLACE, default="report.html", metavar="FILE", help="The page to write.")
+@click.option(
+    "--name", "names", multiple=True, metavar="NAME", show_default="all", help="An evolution that it is about."
+)
+def report(source: str, output: str, names: tuple[str, ...]) -> None:
+    """Write a page about what was bred and assessed.
+
+    It is one HTML file with all figures and tables in it, which needs no network. It can be made while a run goes on,
+    which is not disturbed. --name can be given several times.
+    """
+    from pathlib import Path
+
+    from robustforge.cli import records, screens
+    from robustforge.report import write_report
+
+    records.check_folder(output)
+    with screens.waiting("drawing the page"):
+        write_report(source, output, names)
+    click.echo(f"{output}: written, {Path(output).stat().st_size / 1e6:.1f} MB; any browser shows it")

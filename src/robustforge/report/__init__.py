@@ -1,0 +1,69 @@
+"""The report: one self-contained HTML page about what a store or a folder of results holds.
+
+`page.py` says what goes onto it, as plain data; `figures.py` and `landscapes.py` draw; `template.html` lays it out.
+Matplotlib and Jinja2 are needed for this alone, and imported here when a page is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from robustforge.analysis import Evidence, read_evidence
+from robustforge.errors import MissingExtraError, StoreError
+
+__all__ = ["page_html", "write_report"]
+
+
+def write_report(path: str | Path, output: str | Path, names: Sequence[str] = ()) -> None:
+    """Write a page about a store or a folder of results; a running evolution is not disturbed.
+
+    Args:
+        path: The store or the folder.
+        output: The HTML file to write.
+        names: The evolutions that are wanted, with the assessments on their problems; all, if none is named.
+
+    Raises:
+        StoreError: There is no store or no results, or they are damaged.
+        MissingExtraError: Matplotlib or Jinja2 is not installed.
+    """
+    _check_installed()
+    if Path(output).exists() and Path(path).exists() and Path(output).samefile(path):
+        fact = f"both are {output}"
+        raise StoreError("a report must not take the place of what it is about", fact, "Name another file to write")
+    evidence = read_evidence(path, names)
+    if names:
+        from robustforge.report.page import chosen
+
+        evidence = chosen(evidence)
+    Path(output).write_bytes(page_html(evidence).encode("utf-8", "xmlcharrefreplace"))  # a name may be half a letter
+
+
+def page_html(evidence: Evidence) -> str:
+    """Return the page as HTML text, which refers to nothing outside itself.
+
+    Raises:
+        MissingExtraError: Matplotlib or Jinja2 is not installed.
+    """
+    _check_installed()
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    from robustforge.report.page import page
+
+    layout = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return layout.get_template("template.html").render(page(evidence))
+
+
+def _check_installed() -> None:
+    for module in ("jinja2", "matplotlib"):
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise MissingExtraError(module, "report") from error

@@ -1,0 +1,112 @@
+"""The command that runs an evolution again: from what was stored of it back to the options of `evolve`.
+
+A problem counts as one of the test problems only if making it anew gives what was stored.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from robustforge.analysis import Outcome
+from robustforge.errors import RobustforgeError
+from robustforge.evolution.settings import RACE_LEVEL, Settings
+from robustforge.problem.functions import FUNCTIONS
+from robustforge.problem.problem import problem
+from robustforge.tables import Record
+
+DEFAULT_DIMENSION, DEFAULT_STORE = 30, "runs.db"
+
+_NAME = re.compile(r"(?P<stem>.+)-(?P<dimension>\d+)d(?:-(?P<variant>shifted-rotated|shifted|rotated)-(?P<seed>\d+))?")
+
+
+def command(outcome: Outcome, where: str) -> Record:
+    """Return the command that runs an evolution again, and what it cannot say.
+
+    Args:
+        outcome: The evolution.
+        where: The store or the folder that it is in.
+
+    Returns:
+        `text`, with the options that are not at their defaults, and `note`, empty if the text is all that is needed.
+    """
+    stored = outcome.settings
+    places = [_test_problem(each) for each in stored.get("problems", [])]
+    words, note = _problem_words(places)
+    words += [*_grammar_words(outcome.grammar), *_setting_words(stored)]
+    if stored.get("race") not in (None, 0, RACE_LEVEL):
+        note += f" Its race was at the level {stored['race']}, which takes `rf.evolve(race={stored['race']})`."
+    store = Path(where).name if where and not Path(where).is_dir() else DEFAULT_STORE
+    if store != DEFAULT_STORE:
+        words += ["--store", store]
+    if outcome.name != _default_name(outcome.problems):
+        words += ["--name", outcome.name]
+    return {"name": outcome.name, "text": shlex.join(["robustforge", "evolve", *words]), "note": note.strip()}
+
+
+def _test_problem(stored: Mapping[str, Any]) -> Record | None:
+    """Return the name and the options of a test problem; `None` if it is a problem of the user's."""
+    found = _NAME.fullmatch(str(stored.get("name")))
+    if found is None or found["stem"] not in FUNCTIONS:
+        return None
+    variant: Any = found["variant"] or "original"
+    seed, outside = int(found["seed"]) if found["seed"] else None, stored.get("outside", "evaluate")
+    try:
+        made = problem(found["stem"], int(found["dimension"]), variant, seed, outside)
+    except RobustforgeError:
+        return None
+    if made.to_dict() != dict(stored):
+        return None
+    options = {"dimension": made.dimension, "variant": variant, "variant-seed": seed, "outside": outside}
+    return {"name": found["stem"], "options": options}
+
+
+def _problem_words(places: Sequence[Record | None]) -> tuple[list[str], str]:
+    """Return the problems as they are named at the command line, and what is to be said about them."""
+    known = [place for place in places if place is not None]
+    if not known or len(known) < len(places) or any(place["options"] != known[0]["options"] for place in known):
+        note = "Its problems are your own, or differ in their options: MODULE:NAME stands for where they are made."
+        return ["--objective", "MODULE:NAME"], note
+    names = [place["name"] for place in known]
+    words = ["all"] if len(names) > 1 and names == list(FUNCTIONS) else names
+    usual = {"dimension": DEFAULT_DIMENSION, "variant": "original", "variant-seed": None, "outside": "evaluate"}
+    given = {key: value for key, value in known[0]["options"].items() if value != usual[key]}
+    return [*words, *(part for key, value in given.items() for part in (f"--{key}", str(value)))], ""
+
+
+def _grammar_words(grammar: Mapping[str, Any]) -> list[str]:
+    restrictions = grammar.get("restrictions") or {}
+    words = [] if grammar.get("name", "paper") == "paper" else ["--grammar", str(grammar["name"])]
+    for slot, names in restrictions.get("only", {}).items():
+        words += ["--only", f"{slot}={','.join(names)}"]
+    for name in restrictions.get("without", []):
+        words += ["--without", str(name)]
+    for field, value in restrictions.get("fix", {}).items():
+        words += ["--fix", f"{field}={_plain(value)}"]
+    return words
+
+
+def _setting_words(stored: Mapping[str, Any]) -> list[str]:
+    words: list[str] = []
+    for field in fields(Settings):
+        value = stored.get(field.name, field.default)
+        if field.name == "race":
+            words += ["--race"] if value else []
+        elif value != field.default:
+            words += [f"--{field.name.replace('_', '-')}", str(value)]
+    return words
+
+
+def _plain(value: Any) -> str:
+    """Return a fixed value, or its limits, as the option takes it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ":".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _default_name(problems: Sequence[str]) -> str:
+    return problems[0] if len(problems) == 1 else f"{problems[0]}-and-{len(problems) - 1}-more" if problems else ""

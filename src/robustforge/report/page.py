@@ -1,0 +1,109 @@
+"""What goes onto the page, as plain data: one record with a section for everything that there is data for.
+
+The template lays it out and decides nothing; whatever needs counting or choosing is done here and in the modules of
+the sections.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from robustforge import __version__
+from robustforge.analysis import Evidence
+from robustforge.report import evolutions, landscapes, parts, results
+from robustforge.report.words import count, duration, listed, moment
+from robustforge.tables import Record
+
+CONTENTS = {
+    "runs": "What was run",
+    "fitness": "Fitness by generation",
+    "champions": "Champions",
+    "results": "Results",
+    "anytime": "Anytime curves",
+    "components": "Components",
+    "landscapes": "Landscapes",
+    "reading": "How to read this",
+}
+"""The sections in their order; each is on the page if there is something in it."""
+
+
+def page(evidence: Evidence) -> Record:
+    """Return the page as plain data; figures are SVG."""
+    fields = results.fields(evidence)
+    sections: Record = {
+        "runs": evolutions.run_rows(evidence),
+        "fitness": evolutions.fitness_figures(evidence.outcomes),
+        "champions": evolutions.champions(evidence),
+        "results": [results.results(field) for field in fields],
+        "anytime": [
+            {"heading": count(field.size, "variable"), "figures": figures}
+            for field in fields
+            if (figures := results.curves(field))
+        ],
+        "components": parts.components(evidence),
+        "landscapes": [landscapes.landscape_record(each) for each in landscapes.functions_in(_problems(evidence))],
+    }
+    sections["reading"] = bool(sections["runs"] or sections["results"])
+    return {
+        "title": Path(evidence.where).name or "results",
+        "where": evidence.where,
+        "version": __version__,
+        "summary": _summary(evidence),
+        "notice": _notice(evidence),
+        "contents": [(key, title) for key, title in CONTENTS.items() if sections[key]],
+        "commands": evolutions.commands(evidence),
+        "champion_table": parts.champion_table(evidence.outcomes),
+        **sections,
+    }
+
+
+def chosen(evidence: Evidence) -> Evidence:
+    """Return the evidence with those assessed runs alone that are on problems of its evolutions."""
+    problems = {name for outcome in evidence.outcomes for name in outcome.problems}
+    return replace(evidence, assessed=tuple(run for run in evidence.assessed if run.problem_name in problems))
+
+
+def _summary(evidence: Evidence) -> list[Record]:
+    """Return the few facts at the top of the page."""
+    outcomes = evidence.outcomes
+    facts = []
+    if outcomes:
+        heuristics, runs = sum(len(each.bred) for each in outcomes), sum(each.runs for each in outcomes)
+        facts = [
+            ("evolutions", f"{len(outcomes):,}"),
+            ("distinct heuristics", f"{heuristics:,}"),
+            ("runs", f"{runs:,}"),
+            ("core time", duration(sum(each.seconds for each in outcomes))),
+            ("begun", f"{moment(min(each.begun for each in outcomes))} UTC"),
+        ]
+    if evidence.assessed:
+        facts.append(("assessed runs", f"{len(evidence.assessed):,}"))
+    return [{"name": name, "value": value} for name, value in facts]
+
+
+def _notice(evidence: Evidence) -> Record:
+    """Return the state of it all, in words: empty, finished, running or interrupted."""
+    if not evidence.outcomes and not evidence.assessed:
+        return {"kind": "empty", "text": "There is nothing in it yet: no evolution, and no assessed run."}
+    open_ones = [outcome.name for outcome in evidence.outcomes if not outcome.finished]
+    so_far = "The page shows what was complete when it was made; make it again for more."
+    if open_ones and evidence.running:
+        return {"kind": "running", "text": f"Not finished: {_names(open_ones)} at work. {so_far}"}
+    if open_ones:
+        again = "The command that began it goes on where it stopped."
+        return {"kind": "interrupted", "text": f"Not finished: {_names(open_ones)} interrupted. {again}"}
+    if evidence.running:
+        return {"kind": "running", "text": f"Something is being written to it at the moment. {so_far}"}
+    return {"kind": "finished", "text": "Finished."}
+
+
+def _names(names: list[str]) -> str:
+    verb = "is" if len(names) == 1 else "are"
+    return f"{listed(names) if len(names) <= 3 else count(len(names), 'evolution')} {verb}"
+
+
+def _problems(evidence: Evidence) -> list[str]:
+    bred = [name for outcome in evidence.outcomes for name in outcome.problems]
+    return [*bred, *(str(json.loads(problem)["name"]) for problem in {run.problem for run in evidence.assessed})]

@@ -1,0 +1,178 @@
+"""`reproduce`: the whole study, one case after the other, each written to a folder of results as it ends.
+
+What the folder holds is not run again, and what the store holds is not run again either, so it goes on wherever it
+stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from robustforge.analysis import archive
+from robustforge.analysis.sources import outcome_of
+from robustforge.assessment import assess
+from robustforge.contestants import Contestant, as_contestant
+from robustforge.contestants.names import HeuristicContestant
+from robustforge.errors import StoreError
+from robustforge.evolution import Evolution
+from robustforge.evolution.entry import carry_out, make_settings
+from robustforge.evolution.process import described
+from robustforge.heuristic import Heuristic
+from robustforge.problem import Problem
+from robustforge.store import Store
+from robustforge.study.cases import DIMENSIONS, GENERAL, Case, champions, comparators, originals, variants
+from robustforge.study.scales import Scale, scale_of
+
+CONTROLS = ("centre", "random", "cma-es", "cma-es-worst-of-4")
+CONTROLS_ON_VARIANTS = CONTROLS[:3]
+SIDE, VARIANTS = "comparison", "variants"
+
+Announce = Callable[[str], Any]
+Watch = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """An assessment of the study.
+
+    Attributes:
+        folder: Where it goes, in the folder of results; several parts may share one.
+        contestants: Who.
+        problems: On what.
+        runs: How many of each.
+        samples: Points around each design.
+    """
+
+    folder: str
+    contestants: tuple[Contestant, ...]
+    problems: tuple[Problem, ...]
+    runs: int
+    samples: int
+
+
+def reproduce(
+    scale: str = "small",
+    store: str | Path = "paper.db",
+    results: str | Path = "docs/results",
+    *,
+    workers: int | None = None,
+    announce: Announce = print,
+    watch: Watch | None = None,
+) -> None:
+    """Do the paper's study again, or go on with it.
+
+    Args:
+        scale: "smoke" (a minute, to see it work), "small" (hours) or "paper" (a day).
+        store: A file that keeps every run.
+        results: A folder for what comes out; an evolution that is there is not run again.
+        workers: How many cores of this machine.
+        announce: Called with a line about what is done next.
+        watch: Called with an `Evolution` after each of its generations.
+
+    Raises:
+        StoreError: The folder holds a case that was run with other settings.
+    """
+    _Study(scale_of(scale), Path(store), Path(results), workers, announce, watch).run()
+
+
+class _Study:
+    def __init__(
+        self, scale: Scale, store: Path, results: Path, workers: int | None, announce: Announce, watch: Watch | None
+    ) -> None:
+        self._scale, self._store, self._results = scale, store, results
+        self._workers, self._announce, self._watch = workers, announce, watch
+        self._bred: dict[Case, Heuristic] = {}
+
+    def run(self) -> None:
+        """Breed everything, then assess it, more and more thoroughly."""
+        for case in (*champions(), *comparators()):
+            self._bred[case] = self._champion(case)
+        self._recall()
+        last = 0
+        for stage in self._scale.stages:
+            for part in self._parts():
+                if part.runs > last:
+                    self._assess(part, min(stage, part.runs))
+            last = stage
+
+    def _champion(self, case: Case) -> Heuristic:
+        """Return what was bred for a case: from the results, or bred now and written there."""
+        folder = self._results / case.name
+        evolution = Evolution(case.name, case.problems, make_settings(self._scale.settings(case)), case.grammar)
+        if (folder / archive.EVOLUTION).exists():
+            return self._published(folder, evolution)
+        self._announce(f"{case.name}: breeding")
+        carry_out(evolution, self._store, None, self._workers, None, self._watch)
+        with Store.read(self._store) as kept:
+            archive.write_outcome(outcome_of(kept, kept.experiment(case.name)), folder)
+        self._announce(f"{case.name}: written to {folder}")
+        return evolution.champion
+
+    def _published(self, folder: Path, evolution: Evolution) -> Heuristic:
+        """Return a champion from the results, if it was bred with the settings that are asked for."""
+        outcome = archive.read_outcome(folder)
+        wanted = {key: value for key, value in described(evolution).items() if key != "version"}
+        differ = [key for key, value in wanted.items() if outcome.settings.get(key) != value]
+        if differ or outcome.champion is None:
+            fact = f"{folder} was made with another {', '.join(differ) or 'state: it is not finished'}"
+            fix = "Name another folder with --results, or the scale that it was made with"
+            raise StoreError("results must have been made at the same scale", fact, fix)
+        return outcome.champion
+
+    def _recall(self) -> None:
+        """Put assessed runs that are in the results, and not in the store, into the store."""
+        published = [
+            run for path in sorted(self._results.rglob(archive.ASSESSED)) for run in archive.read_assessed(path)
+        ]
+        with Store.open(self._store) as kept:
+            known = {run.key for run in kept.assessed()}
+            missing = [run for run in published if run.key not in known]
+            if missing:
+                kept.add_assessed(missing)
+
+    def _parts(self) -> Iterator[Part]:
+        """Yield all assessments: the champions as in the paper, everybody side by side, and the variants."""
+        scale = self._scale
+        for case in champions():
+            yield Part(case.name, (self._contestant(case),), case.problems, scale.runs, scale.samples)
+        controls = tuple(as_contestant(name) for name in CONTROLS)
+        for dimension in DIMENSIONS:
+            general = self._contestant(Case(dimension, GENERAL))
+            rivals = [
+                self._contestant(case, scale.rival_budget) for case in comparators() if case.dimension == dimension
+            ]
+            folder, side, samples = f"{dimension}d/{SIDE}", scale.side_runs, scale.side_samples
+            yield Part(folder, (general, *rivals), originals(dimension), side, samples)
+            for case in champions():
+                if case.dimension == dimension and case.target != GENERAL:
+                    yield Part(folder, (self._contestant(case),), case.problems, side, samples)
+            yield Part(folder, controls, originals(dimension), min(side, scale.control_runs), samples)
+            moved, folder = variants(dimension, scale.seeds), f"{dimension}d/{VARIANTS}"
+            yield Part(folder, (general,), moved, side, samples)
+            few = -(-scale.control_runs // 4)
+            yield Part(folder, controls[: len(CONTROLS_ON_VARIANTS)], moved, few, samples)
+
+    def _contestant(self, case: Case, budget: int | None = None) -> Contestant:
+        name = case.contestant if budget is None else f"{case.contestant}@{budget}"
+        bred = self._bred[case]
+        return HeuristicContestant(name, bred, budget=budget, identity=bred.id, fixed=True)
+
+    def _assess(self, part: Part, runs: int) -> None:
+        names = ", ".join(each.name for each in part.contestants)
+        where = part.problems[0].name if len(part.problems) == 1 else f"{len(part.problems)} problems"
+        scale = self._scale
+        options: dict[str, Any] = {"store": self._store, "workers": self._workers, "attack": scale.attack}
+        self._announce(f"{part.folder}: {runs} runs of {names} on {where}, worst of {part.samples:,}")
+        found = assess(part.contestants, part.problems, runs=runs, samples=part.samples, budget=scale.budget, **options)
+        if found.new:
+            self._write(part.folder, found.runs)
+
+    def _write(self, folder: str, runs: Sequence[Any]) -> None:
+        """Write assessed runs to their folder, together with those that are there."""
+        path = self._results / folder / archive.ASSESSED
+        before = archive.read_assessed(path) if path.exists() else []
+        every = {run.key: run for run in (*before, *runs)}
+        archive.write_assessed(every.values(), self._results / folder)

@@ -1,0 +1,122 @@
+"""How large the study is: `smoke` shows that it works, `small` takes hours, `paper` is as large as the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from robustforge.errors import UnknownNameError
+from robustforge.study.cases import DIMENSIONS, Case
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Numbers of the study.
+
+    Attributes:
+        breeding: Settings of an evolution.
+        breeding_large: What is different in 100 variables.
+        tuning: Settings of a comparator's evolution.
+        tuning_large: What is different in 100 variables.
+        runs: Of each champion, in the assessment that stands beside the paper's table.
+        samples: Points around each of their designs.
+        side_runs: Of everybody in the comparison by test, and of the general champions on variants.
+        side_samples: Points around each of those designs.
+        control_runs: Of controls there, at most; on variants a quarter of them for each seed.
+        attack: Whether designs are attacked.
+        stages: Runs after which the assessments take turns, so that what is interrupted is balanced.
+        seeds: Of the variants.
+        budget: Evaluations of everybody else.
+        rival_budget: Evaluations of the comparators.
+    """
+
+    breeding: Mapping[str, Any]
+    breeding_large: Mapping[str, Any]
+    tuning: Mapping[str, Any]
+    tuning_large: Mapping[str, Any]
+    runs: int
+    samples: int
+    side_runs: int
+    side_samples: int
+    control_runs: int
+    attack: bool
+    stages: tuple[int, ...]
+    seeds: tuple[int, ...]
+    budget: int
+    rival_budget: int
+
+    def settings(self, case: Case) -> dict[str, Any]:
+        """Return the settings of a case's evolution."""
+        common, large = (self.tuning, self.tuning_large) if case.is_comparator else (self.breeding, self.breeding_large)
+        return {**common, **(large if case.dimension == DIMENSIONS[1] else {})}
+
+
+_RACE = {"race": 0.05, "samples": 2000}
+_TUNING = {
+    "population": 16,
+    "generations": 8,
+    "repeats": 5,
+    "budget": 5000,
+    "finalists": 3,
+    "final_repeats": 20,
+    **_RACE,
+}
+
+SCALES = {
+    "smoke": Scale(
+        breeding={"population": 4, "generations": 2, "repeats": 2, "budget": 100, "samples": 50, "final_repeats": 2},
+        breeding_large={"race": 0.05},
+        tuning={"population": 4, "generations": 1, "repeats": 1, "budget": 100, "samples": 50, "final_repeats": 1},
+        tuning_large={},
+        runs=3,
+        samples=500,
+        side_runs=2,
+        side_samples=200,
+        control_runs=2,
+        attack=False,
+        stages=(2, 3),
+        seeds=(1,),
+        budget=100,
+        rival_budget=200,
+    ),
+    "small": Scale(
+        breeding={"population": 30, "generations": 20},
+        breeding_large=_RACE,
+        tuning=_TUNING,
+        tuning_large={"population": 12, "generations": 6},
+        runs=200,
+        samples=1_000_000,
+        side_runs=50,
+        side_samples=100_000,
+        control_runs=20,
+        attack=True,
+        stages=(20, 50, 100, 200),
+        seeds=(1, 2, 3),
+        budget=2000,
+        rival_budget=5000,
+    ),
+    "paper": Scale(
+        breeding={"population": 50, "generations": 40},
+        breeding_large={},
+        tuning={**_TUNING, "population": 50, "generations": 20, "repeats": 20},
+        tuning_large={},
+        runs=200,
+        samples=1_000_000,
+        side_runs=200,
+        side_samples=100_000,
+        control_runs=200,
+        attack=True,
+        stages=(20, 50, 100, 200),
+        seeds=(1, 2, 3),
+        budget=2000,
+        rival_budget=5000,
+    ),
+}
+
+
+def scale_of(name: str) -> Scale:
+    """Return a scale by its name."""
+    if name not in SCALES:
+        raise UnknownNameError("scale", name, SCALES, "robustforge reproduce --help")
+    return SCALES[name]
