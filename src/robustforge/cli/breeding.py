@@ -35,6 +35,9 @@ _breeding = options(
     click.option("--tournament", type=COUNT, default=3, metavar="N", help="Heuristics drawn to choose a parent."),
     click.option("--elites", type=click.IntRange(min=0), default=2, metavar="N", help="Best that survive unchanged."),
     click.option("--mutation", type=click.FloatRange(0, 1), default=0.3, metavar="P", help="Chance of a mutation."),
+    click.option(
+        "--refinement", type=click.FloatRange(0, 1), default=0.0, metavar="P", help="Chance that numbers are shifted."
+    ),
     click.option("--samples", type=SAMPLES, default=10_000, metavar="N", help="Points of a design's re-estimate."),
     click.option("--finalists", type=COUNT, default=5, metavar="N", help="Best that are compared at the end."),
     click.option("--final-repeats", type=COUNT, default=100, metavar="N", help="Runs of each of them, on new seeds."),

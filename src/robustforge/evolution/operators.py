@@ -1,7 +1,8 @@
 """The operators of genetic programming on derivation trees (Section 4.3 of the paper).
 
 Two parents are combined at a cut point that all trees have: what is below it comes from the first, everything else from
-the second. A mutant has a new derivation below a cut point. Every tree that comes out is a heuristic that can be run.
+the second. A mutant has a new derivation below a cut point. Beyond the paper, numbers of a child may be shifted a
+little. Every tree that comes out is a heuristic that can be run.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ def _child(
     if rng.random() < settings.mutation:
         others = [point for point in grammar.cut_points if point != cut] or [cut]
         child = mutate(child, _drawn(others, rng), grammar, rng)
+    if settings.refinement and rng.random() < settings.refinement:
+        child = grammar.varied(child, rng)
     return child
 
 

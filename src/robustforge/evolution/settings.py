@@ -27,6 +27,7 @@ class Settings:
         tournament: Heuristics that are drawn to choose a parent.
         elites: Best heuristics that survive unchanged.
         mutation: Chance that a child is mutated.
+        refinement: Chance that a third of a child's numbers are shifted a little; the paper knows no such step.
         samples: Points of the re-estimate at the returned design.
         finalists: Best heuristics of the last generation that are compared once more.
         final_repeats: Runs of each finalist on each problem, on fresh seeds.
@@ -43,6 +44,7 @@ class Settings:
     tournament: int = 3
     elites: int = 2
     mutation: float = 0.3
+    refinement: float = 0.0
     samples: int = 10_000
     finalists: int = 5
     final_repeats: int = 100
@@ -66,7 +68,7 @@ class Settings:
                 f"got a population of {self.population} and {self.elites} elites",
                 "Enlarge the population, or lower the elites",
             )
-        for name, most in (("mutation", 1.0), ("race", 0.5)):
+        for name, most in (("mutation", 1.0), ("refinement", 1.0), ("race", 0.5)):
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0.0 <= value <= most:
                 raise EvolutionError(f"{name} must be a number from 0 to {most:g}", f"got {value!r}")
@@ -77,8 +79,8 @@ class Settings:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain data."""
-        return asdict(self)
+        """Return the settings as plain data, those that came later only where they change something."""
+        return {name: value for name, value in asdict(self).items() if name != "refinement" or value}
 
     def most_runs(self, problems: int) -> int:
         """Return how many runs an evolution makes; with a race, at most."""

@@ -24,6 +24,9 @@ from robustforge.heuristic.tree import Path
 
 C = TypeVar("C", bound=Component)
 
+VARIED_SHARE, VARIED_STEP = 1 / 3, 0.1
+"""How many numbers are shifted when a tree is varied, and how far, as a share of their ranges."""
+
 _TRIES = 1000
 
 
@@ -87,6 +90,29 @@ class Grammar:
     def derive_field(self, field: Field, rng: np.random.Generator) -> Any:
         """Derive what stands in a field at random."""
         return self.derive(field.kind, rng) if field.is_component else _random_value(field, rng)
+
+    def varied(self, part: C, rng: np.random.Generator) -> C:
+        """Return a component with a third of its numbers, and of those below it, shifted a little in their ranges.
+
+        Everything that is no number stays as it is. A shift is normal with a deviation of a tenth of the range, on the
+        logarithmic scale where there is one.
+        """
+        for _ in range(_TRIES):
+            values = {
+                field.name: self._varied(field, getattr(part, field.name), rng) for field in self.fields(type(part))
+            }
+            try:
+                return part.replace(**values)
+            except HeuristicError:  # fields that do not go together: shift them otherwise
+                continue
+        return part
+
+    def _varied(self, field: Field, value: Any, rng: np.random.Generator) -> Any:
+        if field.is_component:
+            return self.varied(value, rng)
+        if field.range is None or rng.random() >= VARIED_SHARE:
+            return value
+        return _shifted(field.kind, field.range, value, rng.standard_normal() * VARIED_STEP)
 
     def holds(self, part: Component) -> bool:
         """Whether a heuristic, or a part of one, can be derived by this grammar."""
@@ -255,6 +281,19 @@ def _random_value(field: Field, rng: np.random.Generator) -> Any:
         drawn = math.exp(rng.uniform(math.log(limits.low), math.log(limits.high)))
         return min(max(drawn, limits.low), limits.high)
     return float(rng.uniform(limits.low, limits.high))
+
+
+def _shifted(kind: type, limits: Range, value: float, step: float) -> Any:
+    """Return a number moved by a share of its range, within it; an integer by one at least."""
+    if limits.low == limits.high:
+        return value
+    if limits.log:
+        moved = value * (limits.high / limits.low) ** step
+    else:
+        moved = value + (limits.high - limits.low) * step
+    if kind is int:
+        moved = value + math.copysign(max(1.0, abs(round(moved - value))), step)
+    return kind(min(max(moved, limits.low), limits.high))
 
 
 def _allows(field: Field, value: Any) -> bool:

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ def command(outcome: Outcome, where: str) -> Record:
         where: The store or the folder that it is in.
 
     Returns:
-        `text`, with the options that are not at their defaults, and `note`, empty if the text is all that is needed.
+        `text`, with the options that are not at their defaults; `parts`, the same where a line may end; and `note`,
+        empty if the text is all that is needed.
     """
     stored = outcome.settings
     places = [_test_problem(each) for each in stored.get("problems", [])]
@@ -45,7 +47,8 @@ def command(outcome: Outcome, where: str) -> Record:
         words += ["--store", store]
     if outcome.name != _default_name(outcome.problems):
         words += ["--name", outcome.name]
-    return {"name": outcome.name, "text": shlex.join(["robustforge", "evolve", *words]), "note": note.strip()}
+    parts = _parts(["robustforge", "evolve", *words])
+    return {"name": outcome.name, "text": " ".join(parts), "parts": parts, "note": note.strip()}
 
 
 def _test_problem(stored: Mapping[str, Any]) -> Record | None:
@@ -99,6 +102,18 @@ def _setting_words(stored: Mapping[str, Any]) -> list[str]:
         elif value != field.default:
             words += [f"--{field.name.replace('_', '-')}", str(value)]
     return words
+
+
+def _parts(words: Sequence[str]) -> list[str]:
+    """Return a command in parts that stay together: an option with its value."""
+    found = [shlex.quote(words[0])]
+    for before, word in pairwise(words):
+        quoted = shlex.quote(word)
+        if before.startswith("--") and not word.startswith("--"):
+            found[-1] += f" {quoted}"
+        else:
+            found.append(quoted)
+    return found
 
 
 def _plain(value: Any) -> str:

@@ -110,6 +110,7 @@ def end_labels(axes: Axes, ends: Sequence[tuple[float, str, str]], most: int = 2
         return
     edge, top = axes.transAxes.transform([(1.0, 0.0), (1.0, 1.0)])
     heights = np.array([axes.transData.transform((axes.get_xlim()[1], end))[1] for end, _, _ in ends])
+    heights = heights.clip(edge[1], top[1])
     places = spread(heights, FONT + 1, edge[1] + 1, top[1] - 2)
     for (_, name, role), at, place in zip(ends, heights, places, strict=True):
         _leader(axes, edge[0], at, place, role)

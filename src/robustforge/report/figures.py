@@ -90,9 +90,11 @@ def boxes(key: str, label: str, lines: Sequence[Line], values: Mapping[str, Any]
 def anytime(key: str, label: str, lines: Sequence[Line], rows: Sequence[Record], measure: str) -> Markup:
     """Return how the worst case of the design at hand falls with the evaluations, with quartiles for strong lines.
 
-    A line that ends early, for want of budget, is joined to its name by dots.
+    A line that ends early, for want of budget, is joined to its name by dots. The axis ends where the first tenths of
+    the lines begin to fall out of it; a control beyond that has an arrow at its name.
     """
-    last = max((row["evaluations"] for row in rows), default=1)
+    last = max(row["evaluations"] for row in rows)
+    top = _highest({line.name for line in lines if not line.is_dashed}, rows)
 
     def paint(axes: Axes) -> None:
         ends = []
@@ -101,21 +103,23 @@ def anytime(key: str, label: str, lines: Sequence[Line], rows: Sequence[Record],
             if not own:
                 continue
             x, mean, low, high = (np.array([row[name] for row in own]) for name in ("evaluations", "mean", "q1", "q3"))
-            style: Any = {"linestyle": _DASHES if line.is_dashed else "-", "linewidth": 1.8 if line.is_strong else 1.1}
+            style: Any = {"linestyle": _DASHES if line.is_dashed else "-", "linewidth": 1.9 if line.is_strong else 0.9}
             axes.plot(x, mean, color=colour(line.role), **style)
             if line.is_strong:
                 axes.fill_between(x, low, high, color=colour(line.role), alpha=0.14, lw=0)
-            axes.plot((x[-1], last), (mean[-1], mean[-1]), color=colour(line.role), linestyle=":", linewidth=0.8)
-            ends.append((float(mean[-1]), line.name, line.role))
+            axes.plot((x[-1], last), (mean[-1], mean[-1]), color=colour(line.role), linestyle=":", lw=0.7, alpha=0.6)
+            ends.append((float(mean[-1]), line.name if mean[-1] <= top else f"{line.name} ↑", line.role))
         axes.set_xlim(0, last)
         axes.xaxis.set_major_locator(round_ticks(4))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        _finish(axes, "y", [row[name] for row in rows for name in ("mean", "q1", "q3")], measure)
+        means = np.array([row["mean"] for row in rows])
+        _finish(axes, "y", means, measure)
+        axes.set_ylim(*_margins(float(means.min()), top, axes.get_yscale()))
         axes.set_xlabel("evaluations")
         end_labels(axes, ends, 18)
 
-    height = max(190.0, 11.0 * len(lines) + 60)
-    return draw(key, label, Frame(height, right=room_for([line.name for line in lines], 18) + 16), paint)
+    height = max(200.0, 12.0 * len(lines) + 64)
+    return draw(key, label, Frame(height, right=room_for([f"{line.name} ↑" for line in lines], 18) + 14), paint)
 
 
 def deciles(key: str, label: str, rows: Sequence[Record]) -> Markup:
@@ -259,6 +263,22 @@ def _generation_ticks(last: int) -> list[int]:
     """Return the first generation and round ones after it."""
     step = next(size for size in (1, 2, 5, 10, 20, 50, 10**6) if last <= 5 * size or size == 10**6)
     return [1, *range(max(step, 2), last + 1, step)]
+
+
+def _highest(names: set[str], rows: Sequence[Record]) -> float:
+    """Return the highest mean of these contestants after a fifth of their evaluations; of all, if they are none."""
+    ends = {row["contestant"]: row["evaluations"] for row in rows}
+    late = [row for row in rows if row["evaluations"] >= 0.2 * ends[row["contestant"]]]
+    return float(max(row["mean"] for row in [row for row in late if row["contestant"] in names] or late))
+
+
+def _margins(low: float, high: float, scale: str) -> tuple[float, float]:
+    """Return the limits of an axis, with a little room beyond what it shows."""
+    if scale == "log":
+        room = (high / low) ** 0.05
+        return low / room, high * room
+    room = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    return low - room, high + room
 
 
 def _occurs(name: str, rows: Sequence[Record]) -> bool:

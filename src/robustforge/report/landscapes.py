@@ -76,15 +76,16 @@ def functions_in(names: Iterable[str]) -> list[Function]:
 
 def landscape(function: Function, dimension: int, cells: int) -> Landscape:
     """Return a test function in one or two variables on a grid, so many cells to a Gamma."""
-    step = function.radius / cells
-    inside = int(np.floor((function.upper - function.lower) / step + 1e-9)) + 1
-    steps = np.arange(-cells, inside + cells, dtype=np.float64)  # what lies around a design at the edge counts
-    wide: Floats = function.lower + step * steps
+    step, middle = function.radius / cells, (function.lower + function.upper) / 2
+    half = int(np.floor((function.upper - function.lower) / 2 / step + 1e-9))
+    steps = np.arange(-half - cells, half + cells + 1, dtype=np.float64)  # what lies around a design at the edge counts
+    wide: Floats = middle + step * steps
     made = problem(function.name, dimension)
     points = np.stack(np.meshgrid(*[wide] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
     values = Neighbourhood(made, points[0]).evaluate(points).reshape((wide.size,) * dimension)
-    inner = (slice(cells, cells + inside),) * dimension
-    return Landscape(wide[cells : cells + inside], values[inner], worst_within(values, cells)[inner], function.radius)
+    inner = slice(cells, -cells)
+    inside = (inner,) * dimension
+    return Landscape(wide[inner], values[inside], worst_within(values, cells)[inside], function.radius)
 
 
 def worst_within(values: Floats, cells: int) -> Floats:
@@ -124,10 +125,12 @@ def landscape_record(function: Function) -> Record:
     ]
     if function.least == 1:
         figures.insert(0, _curve_record(function))
-    words = (
-        f"In two variables, the design that is best on paper is worth {_value(flat.nominal[at])} and up to "
-        f"{_value(flat.worst[at])} in its neighbourhood; the robust optimum {_value(flat.nominal[robust])} and at most "
-        f"{_value(flat.worst[robust])}."
+    words = f"In two variables, the design that is best on paper is worth {_value(flat.nominal[at])}, and "
+    words += f"{_value(flat.worst[at])} in its worst case; "
+    words += (
+        "it is the robust optimum as well."
+        if at == robust
+        else f"the robust optimum {_value(flat.nominal[robust])}, and {_value(flat.worst[robust])} in its worst case."
     )
     return {"name": function.name, "about": function.about, "words": words, "figures": figures}
 

@@ -21,7 +21,7 @@ from robustforge.report.words import chance, count, number, with_error
 from robustforge.store import Assessed
 from robustforge.tables import Record
 
-OWN_CHAMPION = "bred for the problem"
+OWN_CHAMPION = "bred for it"
 
 _HEURISTIC = re.compile(r"[0-9a-f]{16}")
 _STRONG = 3
@@ -65,6 +65,7 @@ def results(field: Field) -> Record:
         "problems": [_numbers(field, compared, problem, rows) for problem in compared.problems],
         "runs": f"{len(field.runs):,}",
         "has_bred": "bred" in field.kinds.values(),
+        "has_own": OWN_CHAMPION in field.kinds,
         "samples": " or ".join(f"{samples:,}" for samples in sorted({run.samples for run in field.runs})),
         "attacked": any(run.attack for run in field.runs),
     }

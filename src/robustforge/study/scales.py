@@ -52,7 +52,7 @@ class Scale:
         return {**common, **(large if case.dimension == DIMENSIONS[1] else {})}
 
 
-_RACE = {"race": 0.05, "samples": 2000}
+_RACE = {"race": 0.05, "samples": 2000, "refinement": 0.5}
 _TUNING = {
     "population": 16,
     "generations": 8,
@@ -81,8 +81,8 @@ SCALES = {
         rival_budget=200,
     ),
     "small": Scale(
-        breeding={"population": 30, "generations": 20},
-        breeding_large=_RACE,
+        breeding={"population": 40, "generations": 30, **_RACE},
+        breeding_large={"population": 30, "generations": 20},
         tuning=_TUNING,
         tuning_large={"population": 12, "generations": 6},
         runs=200,
@@ -91,7 +91,7 @@ SCALES = {
         side_samples=100_000,
         control_runs=20,
         attack=True,
-        stages=(20, 50, 100, 200),
+        stages=(20, 50, 200),
         seeds=(1, 2, 3),
         budget=2000,
         rival_budget=5000,
@@ -107,7 +107,7 @@ SCALES = {
         side_samples=100_000,
         control_runs=200,
         attack=True,
-        stages=(20, 50, 100, 200),
+        stages=(20, 50, 200),
         seeds=(1, 2, 3),
         budget=2000,
         rival_budget=5000,
