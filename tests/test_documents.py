@@ -19,7 +19,7 @@ import robustforge
 from robustforge.components import Network
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^([ ]*)```(\w+)\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
 FOUND = [info.name for info in pkgutil.walk_packages(robustforge.__path__, "robustforge.")]
 MODULES = [name for name in FOUND if not name.endswith("__main__")]
@@ -30,7 +30,7 @@ def blocks(path: Path, *languages: str) -> list[tuple[str, str]]:
     return [item for item in found if item[0] in languages]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_code_blocks(path, tmp_path, monkeypatch, capsys):
     """Python blocks run in order in one namespace; after each, a `text` block says what was printed so far."""
     monkeypatch.chdir(tmp_path)
@@ -45,7 +45,7 @@ def test_code_blocks(path, tmp_path, monkeypatch, capsys):
             assert capsys.readouterr().out.strip() == body.strip()
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_shell_blocks(path, tmp_path):
     """Commands run in order in an empty folder; `make` targets exist (they are run by whoever runs this)."""
     makefile = (ROOT / "Makefile").read_text()
@@ -67,7 +67,7 @@ def test_shell_blocks(path, tmp_path):
                 assert all(word in script.read_text() for word in words[2:] if word.startswith("--")), line
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_no_block_is_left_out(path):
     kinds = {kind for _, kind, _ in BLOCK.findall(path.read_text())}
     assert kinds <= {"python", "text", "sh"}

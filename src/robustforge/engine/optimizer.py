@@ -17,13 +17,11 @@ from robustforge.engine.result import design_of, make_result
 from robustforge.engine.setup import checked_budget, make_arrays
 from robustforge.errors import ObjectiveError, ProblemError, TellError, UnknownNameError
 from robustforge.heuristic import Heuristic, heuristic
+from robustforge.heuristic.presets import default_name
 from robustforge.problem import Outside, Problem, UncertaintySet
 
 Floats = npt.NDArray[np.float64]
 OnFailure = Literal["raise", "infeasible", "unknown"]
-
-DIMENSION_OF_LARGE = 55
-"""Up to here the default heuristic is the one for 30 variables, above it the one for 100."""
 
 
 class Batch:
@@ -49,7 +47,8 @@ class Optimizer:
         bounds: (low, high) pairs, or `scipy.optimize.Bounds`; or a `Problem`, which brings its uncertainty along.
         uncertainty: A `Ball` or a `Box`.
         budget: Evaluations in all, one of which is kept for f at the returned design.
-        heuristic: A name, a path to a JSON file, or a `Heuristic`; by default one that suits the dimension.
+        heuristic: A name, a path to a JSON file, or a `Heuristic`; by default the
+            general champion that is nearest in dimension.
         rng: An int, a `SeedSequence` or a `Generator`: decides everything.
         outside: What happens to points outside the bounds: "evaluate" (the default), "clip" or "shrink".
         on_failure: What NaN and -inf mean: "raise", "infeasible" (as +inf) or "unknown".
@@ -210,9 +209,7 @@ def resolve_heuristic(given: str | Path | Heuristic | None, dimension: int) -> H
     """Return the heuristic meant: itself, by name, from a file, or the default for the dimension."""
     if isinstance(given, Heuristic):
         return given
-    if given is None:
-        given = "paper/30d/general" if dimension <= DIMENSION_OF_LARGE else "paper/100d/general"
-    return heuristic(given)
+    return heuristic(default_name(dimension) if given is None else given)
 
 
 _TELL_FIX = "Tell each id of the last `ask` once"

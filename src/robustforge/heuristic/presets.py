@@ -1,12 +1,14 @@
 """Ready-made heuristics, by name: JSON files beside this module, one each.
 
-`rpso` and its variants are the paper's comparators, `descent-directions` and `leh` the single-solution searches that
-they come from, and `paper/30d/rastrigin`, `paper/100d/general`, ... the structures of the paper's 22 best heuristics
-with parameters that were tuned here, since the paper does not print its own.
+`champion/30d/general`, `champion/100d/rastrigin`, ... were bred here (`docs/results`). `rpso` and its variants are the
+paper's comparators, `descent-directions` and `leh` the single-solution searches that they come from, all with numbers
+set by hand; `comparator/30d/rpso`, ... are the same with numbers tuned for the study. `paper/30d/rastrigin`, ... have
+the structures of the paper's 22 best heuristics, with numbers tuned here, since the paper does not print its own.
 """
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +16,11 @@ from robustforge.errors import UnknownNameError
 from robustforge.heuristic.heuristic import Heuristic
 
 FOLDER = Path(__file__).parent / "presets"
+CHAMPIONS = Path(__file__).parent / "champions"
+CHAMPION = "champion"
+
+DIMENSIONS = (30, 100)
+"""For which there are general champions."""
 
 
 @cache
@@ -25,8 +32,7 @@ def heuristics() -> tuple[str, ...]:
         >>> "rpso+dd" in rf.heuristics()
         True
     """
-    found = (path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.json"))
-    return tuple(sorted(found, key=_order))
+    return tuple(sorted(_files(), key=_order))
 
 
 def heuristic(name: str | Path) -> Heuristic:
@@ -48,13 +54,38 @@ def heuristic(name: str | Path) -> Heuristic:
     return _preset(name)
 
 
+def default_name(dimension: int) -> str:
+    """Return which heuristic is meant where none is named: the general champion whose dimension is nearest.
+
+    Nearest by ratio: between 30 and 100, that changes at 55.
+
+    Example:
+        >>> default_name(10), default_name(60)
+        ('champion/30d/general', 'champion/100d/general')
+    """
+    nearest = min(DIMENSIONS, key=lambda known: abs(math.log(known / dimension)))
+    return f"{CHAMPION}/{nearest}d/general"
+
+
 @cache
 def _preset(name: str) -> Heuristic:
-    return Heuristic.load(FOLDER / f"{name}.json")
+    return Heuristic.load(_files()[name])
 
 
-def _order(name: str) -> tuple[int, str]:
-    """Put plain names first, then the paper's by dimension."""
+@cache
+def _files() -> dict[str, Path]:
+    """Return the file of every ready-made heuristic by its name."""
+    plain = {path.relative_to(FOLDER).with_suffix("").as_posix(): path for path in FOLDER.rglob("*.json")}
+    bred = {path.relative_to(CHAMPIONS).with_suffix("").as_posix(): path for path in CHAMPIONS.rglob("*.json")}
+    return {**plain, **{f"{CHAMPION}/{name}": path for name, path in bred.items()}}
+
+
+def _order(name: str) -> tuple[int, int, str]:
+    """Put plain names first, then the champions, the comparators and the paper's, each by dimension."""
     parts = name.split("/")
-    size = parts[1].rstrip("d") if len(parts) == 3 else ""
-    return (int(size) if size.isdecimal() else 0, name)
+    if len(parts) < 3:
+        return 0, 0, name
+    return 1 + _FAMILIES.index(parts[0]), int(parts[1].rstrip("d")), name
+
+
+_FAMILIES = (CHAMPION, "comparator", "paper")

@@ -81,8 +81,8 @@ SCALES = {
         rival_budget=200,
     ),
     "small": Scale(
-        breeding={"population": 40, "generations": 30, **_RACE},
-        breeding_large={"population": 30, "generations": 20},
+        breeding={"population": 30, "generations": 20, **_RACE},
+        breeding_large={},
         tuning=_TUNING,
         tuning_large={"population": 12, "generations": 6},
         runs=200,

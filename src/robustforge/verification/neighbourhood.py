@@ -103,11 +103,11 @@ class Neighbourhood:
         blocks = [points[first : first + self.block] for first in range(0, len(points), self.block)]
         return np.concatenate(list(self.on_all_cores(self._values, blocks)))
 
-    def worst_drawn(self, count: int, stream: Stream, keep: int) -> tuple[Floats, Floats]:
+    def worst_drawn(self, count: int, stream: Stream, keep: int, rounds: int = ROUNDS) -> tuple[Floats, Floats]:
         """Draw so many points and return the worst few, the worst first: their values (k,), and they (k, n)."""
-        points = self.draw(count, stream)
+        points = self.draw(count, stream, rounds)
         values = self._values(points)
-        worst = np.argsort(-values, kind="stable")[:keep]
+        worst = _highest(values, keep)
         return values[worst], points[worst]
 
     def worst_at(self, offsets: Floats, on_failure: OnFailure) -> float:
@@ -174,6 +174,15 @@ class Neighbourhood:
         if failed.size:
             raise failure_error(points[failed[0]].copy(), "NaN or -inf")
         return values
+
+
+def _highest(values: Floats, count: int) -> npt.NDArray[np.intp]:
+    """Return where the highest values are, the highest first; of equal ones the first."""
+    if count >= values.size:
+        return np.argsort(-values, kind="stable")
+    least = np.partition(values, values.size - count)[values.size - count]
+    places = np.flatnonzero(values >= least)  # a few more, if some are equal to the last
+    return places[np.argsort(-values[places], kind="stable")[:count]]
 
 
 def draw_offsets(problem: Problem, count: int, stream: Stream) -> Floats:
