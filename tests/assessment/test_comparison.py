@@ -162,6 +162,11 @@ def test_one_heuristic_with_two_budgets_is_two_contestants():
     assert labels(plain, longer) == ["a", "a@500"]
 
 
+@pytest.mark.xfail(strict=True, reason="what most runs had, or the least, is taken for usual: b becomes b@100")
+def test_a_label_has_a_budget_only_where_one_name_had_several():
+    assert labels(runs("a@50", GOOD, budget=50), runs("b", GOOD)) == ["a@50", "b"]
+
+
 @pytest.mark.xfail(strict=True, reason="groups go by the problem's name alone: two problems are mixed up")
 def test_two_problems_of_one_name_are_told_apart():
     clipped = [Assessed("a", "a", '{"name": "p", "outside": "clip"}', 100, 50, True, 0, 0, value=1.0)]

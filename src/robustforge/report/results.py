@@ -119,7 +119,7 @@ def _lines(field: Field, labels: Sequence[str], strong: set[str]) -> list[Line]:
             if field.kinds[label] != "control"
             else "muted",
             is_dashed=field.kinds[label] == "control",
-            is_strong=False,
+            is_strong=label in strong,
         )
         for label in labels
     ]
