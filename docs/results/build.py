@@ -266,14 +266,10 @@ def variants_table(table: Table, dimension: int) -> str:
     """Return the general champion beside the controls on each variant."""
     names = list(dict.fromkeys(row["contestant"] for row in table if row["dimension"] == dimension))
     cells = {(row["variant"], row["problem"], row["contestant"]): row for row in table if row["dimension"] == dimension}
-    rows = []
-    for problem in rf.problems():
-        rows.append(
-            [
-                problem,
-                *(number(cells.get((kind, problem, name), {}).get("mean")) for kind in VARIANTS for name in names),
-            ]
-        )
+    rows = [
+        [problem, *(number(cells.get((kind, problem, name), {}).get("mean")) for kind in VARIANTS for name in names)]
+        for problem in rf.problems()
+    ]
     short = [re.sub(r"^champion/.*", "champion", name) for name in names]
     return markdown(rows, ["problem", *(f"{kind}: {name}" for kind in VARIANTS for name in short)])
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -47,7 +49,7 @@ def bowl(fun=python_bowl):
 class Steps:
     """Draws a few points at a time, and has a design after the second batch."""
 
-    begun: list = []
+    begun: ClassVar[list] = []
 
     def __init__(self, problem, budget, seed):
         type(self).begun.append(seed)
@@ -218,7 +220,7 @@ def test_an_objective_that_changed_is_refused(alone, tmp_path):
     rf.assess("rpso", bowl(), **given)
     assert rf.assess("rpso", bowl(lambda x: python_bowl(x)), **given).new == 0
     before = bare(stored(tmp_path / "s.db"))
-    with pytest.raises(StoreError, match="a run of 'rpso' on 'bowl' gave .* name another store"):
+    with pytest.raises(StoreError, match=r"a run of 'rpso' on 'bowl' gave .* name another store"):
         rf.assess(["random", "rpso"], bowl(lambda x: python_bowl(x) + 1e-6), **given)
     assert bare(stored(tmp_path / "s.db")) == before
 
@@ -252,10 +254,8 @@ def test_an_objective_that_always_failed_can_be_mended(alone, tmp_path):
         raise NameError("mesh")
 
     given = {"store": tmp_path / "s.db", "executor": alone, **PLAIN}
-    try:
+    with contextlib.suppress(RobustforgeError):  # as `evolve` raises, which then stores nothing
         rf.assess("rpso", bowl(broken), **given)
-    except RobustforgeError:
-        pass  # as for `evolve`, where nothing is stored then
     assert all(run.failure == "" for run in rf.assess("rpso", bowl(), **given).runs)
 
 
@@ -356,8 +356,8 @@ def fatal(x):
     return python_bowl(x)
 
 
-def test_an_objective_that_takes_its_process_along_fails_alone(tmp_path):
-    calm = rf.assess("random", bowl(), executor=ThreadPoolExecutor(1), **PLAIN)
+def test_an_objective_that_takes_its_process_along_fails_alone(alone, tmp_path):
+    calm = rf.assess("random", bowl(), executor=alone, **PLAIN)
     points = [np.random.default_rng(run.seed).uniform(-5, 5, (150, 3)) for run in calm.runs]
     met = [bool((each[:, 0] > 4.98).any()) for each in points]
     assert sum(met) == 1

@@ -18,7 +18,6 @@ import robustforge as rf
 from robustforge import cli
 from robustforge.analysis import Bred, Evidence, Outcome, archive
 from robustforge.analysis.effects import decomposition
-from robustforge.cli.reporting import report
 from robustforge.errors import MissingExtraError, StoreError, UnknownNameError
 from robustforge.evolution.settings import Settings
 from robustforge.report import landscapes, page_html, parts, write_report
@@ -356,17 +355,10 @@ def store(tmp_path_factory):
 
 
 def run(*arguments, code=0):
-    """Give a command; a page that is made by it is read back."""
     ended = CliRunner().invoke(cli.main, [str(each) for each in arguments])
     assert ended.exit_code == code, ended.output
     assert "Traceback" not in ended.output
     return ended
-
-
-@pytest.fixture(autouse=True)
-def _registered():
-    if "report" not in cli.main.commands:
-        cli.main.add_command(report)
 
 
 def test_a_store_becomes_a_page(store, tmp_path):

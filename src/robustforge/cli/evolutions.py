@@ -19,7 +19,7 @@ from robustforge.evolution.entry import carry_out, default_name, make_settings
 from robustforge.execution import connect
 from robustforge.heuristic import Grammar, Heuristic
 from robustforge.problem import Problem, as_problems
-from robustforge.store import FINAL, Experiment, Store
+from robustforge.store import FINAL, Assessed, Experiment, Store
 from robustforge.store.lock import Lock
 
 EVOLUTION_FORMAT = "robustforge-evolution/1"
@@ -110,9 +110,10 @@ def evolution_record(evolution: Evolution, store: str) -> Record:
 
 
 def run_rows(path: str) -> list[Record]:
-    """Return what a store holds: its experiments and how far they are."""
+    """Return what a store holds: its experiments and how far they are, and who was assessed in it."""
     with Store.read(path) as store:
-        return [_run_row(store, experiment, Lock.is_held(store.path)) for experiment in store.experiments()]
+        bred = [_run_row(store, experiment, Lock.is_held(store.path)) for experiment in store.experiments()]
+        return [*bred, *_assessed_rows(store.assessed())]
 
 
 def champion_record(path: str, name: str | None) -> tuple[Record, Heuristic]:
@@ -166,6 +167,24 @@ def _means(store: Store, experiment: Experiment, stage: int, id: str) -> list[Re
             values.setdefault(run.problem, []).append(np.inf if run.failure else run.value)
     names = [problem["name"] for problem in experiment.settings["problems"]]
     return [{"problem": names[k], "mean": float(np.mean(found)), "runs": len(found)} for k, found in values.items()]
+
+
+def _assessed_rows(runs: Sequence[Assessed]) -> list[Record]:
+    groups: dict[tuple[str, int, int], list[Assessed]] = {}
+    for run in runs:
+        groups.setdefault((run.name, run.budget, run.samples), []).append(run)
+    return [
+        {
+            "name": name,
+            "kind": "assessment",
+            "problems": list(dict.fromkeys(run.problem_name for run in group)),
+            "budget": budget,
+            "samples": samples,
+            "runs": len(group),
+            "failures": sum(bool(run.failure) for run in group),
+        }
+        for (name, budget, samples), group in groups.items()
+    ]
 
 
 def _run_row(store: Store, experiment: Experiment, writing: bool) -> Record:

@@ -61,17 +61,36 @@ def show_champion(record: Record, champion: Heuristic, path: str | None) -> None
 
 
 def show_runs(rows: list[Record]) -> None:
-    """Print what a store holds, a line each."""
+    """Print what a store holds, a line each: what was bred in it, and who was assessed."""
+    parts: list[RenderableType] = []
+    if bred := [row for row in rows if row["kind"] == "evolution"]:
+        hint = "`robustforge champion STORE --name NAME` takes a champion out; the command that began a run goes on "
+        parts += [_bred_table(bred), "", Text(f"{hint}with it.", style="dim")]
+    if assessed := [row for row in rows if row["kind"] == "assessment"]:
+        parts += [*([""] if parts else []), _assessed_table(assessed), ""]
+        parts += [Text("`robustforge report STORE` puts all of it onto a page.", style="dim")]
+    show(*(parts or [Text("There is nothing in it yet.", style="dim")]))
+
+
+def _bred_table(rows: list[Record]) -> Table:
     table = columns("name", "problems", "generations", "runs", "failed", "state", "begun")
     for row in rows:
         generations, begun = f"{row['generation']} of {row['generations']}", row["begun"][:10]
-        failed = f"{row['failures']:,}" if row["failures"] else "-"
-        counts = (str(len(row["problems"])), generations, f"{row['runs']:,}", failed)
+        counts = (str(len(row["problems"])), generations, f"{row['runs']:,}", _failed(row))
         table.add_row(Text(row["name"], style="bold"), *counts, row["state"], begun)
-    hint = (
-        "`robustforge champion STORE --name NAME` takes a champion out; the command that began a run goes on with it."
-    )
-    show(table, "", Text(hint, style="dim"))
+    return table
+
+
+def _assessed_table(rows: list[Record]) -> Table:
+    table = columns("assessed", "problems", "evaluations", "samples", "runs", "failed")
+    for row in rows:
+        counts = (str(len(row["problems"])), f"{row['budget']:,}", f"{row['samples']:,}", f"{row['runs']:,}")
+        table.add_row(Text(row["name"], style="bold"), *counts, _failed(row))
+    return table
+
+
+def _failed(row: Record) -> str:
+    return f"{row['failures']:,}" if row["failures"] else "-"
 
 
 def _saved(path: str | None, budget: int, own: bool) -> str:

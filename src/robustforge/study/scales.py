@@ -54,9 +54,9 @@ class Scale:
 
 _RACE = {"race": 0.05, "samples": 2000, "refinement": 0.5}
 _TUNING = {
-    "population": 16,
-    "generations": 8,
-    "repeats": 5,
+    "population": 12,
+    "generations": 5,
+    "repeats": 4,
     "budget": 5000,
     "finalists": 3,
     "final_repeats": 20,
@@ -81,10 +81,10 @@ SCALES = {
         rival_budget=200,
     ),
     "small": Scale(
-        breeding={"population": 30, "generations": 20, **_RACE},
-        breeding_large={},
+        breeding={"population": 50, "generations": 20, **_RACE},
+        breeding_large={"population": 30},
         tuning=_TUNING,
-        tuning_large={"population": 12, "generations": 6},
+        tuning_large={"population": 10, "generations": 4},
         runs=200,
         samples=1_000_000,
         side_runs=50,

@@ -1,0 +1,155 @@
+"""Points drawn in rounds: each round is as good a sample of the ball as the first, whose normals are fresh."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import robustforge as rf
+from robustforge.core.random import stream
+from robustforge.verification.neighbourhood import ROUNDS, Neighbourhood
+
+N = 5
+SIZE = 2000
+
+
+def around(radius=0.5, dimension=N, x=None, **options):
+    """The neighbourhood of a design of a problem whose values do not matter."""
+    uncertainty = options.pop("uncertainty", rf.Ball(radius))
+    problem = rf.Problem(lambda x: 0.0, [(-2.0, 2.0)] * dimension, uncertainty, **options)
+    return Neighbourhood(problem, np.full(dimension, 0.25) if x is None else np.array(x))
+
+
+def drawn(here, count, seed=1, rounds=ROUNDS):
+    """Points of the unit ball, one array for each round."""
+    units = here.units(here.draw(count, stream(seed), rounds))
+    size = count // rounds // 4 * 4
+    return [units[k * size : (k + 1) * size] for k in range(rounds)]
+
+
+@pytest.fixture(scope="module")
+def rounds():
+    return drawn(around(), SIZE * ROUNDS)
+
+
+def test_all_points_are_in_the_ball(rounds):
+    lengths = np.linalg.norm(np.concatenate(rounds), axis=1)
+    assert lengths.max() <= 1.0 + 1e-12
+    assert lengths.max() > 0.999
+
+
+def test_every_round_is_uniform_in_the_ball(rounds):
+    for units in rounds:
+        lengths = np.linalg.norm(units, axis=1)
+        assert stats.kstest(lengths**N, "uniform").pvalue > 0.001
+        for i in range(N):  # a coordinate of a uniform point is that of a direction in n + 2 dimensions
+            marginal = stats.beta((N + 1) / 2, (N + 1) / 2, loc=-1, scale=2)
+            assert stats.kstest(units[:, i], marginal.cdf).pvalue > 0.0005
+        assert abs(np.corrcoef(units.T) - np.eye(N)).max() < 4 / np.sqrt(SIZE)
+
+
+def test_lengths_and_directions_have_nothing_to_do_with_each_other(rounds):
+    for units in rounds:
+        lengths = np.linalg.norm(units, axis=1)
+        short = lengths < np.median(lengths)
+        cosines = units / lengths[:, None]
+        assert stats.ks_2samp(cosines[short, 0], cosines[~short, 0]).pvalue > 0.001
+
+
+def test_the_points_of_a_round_are_independent_also_within_a_group_of_four(rounds):
+    law = stats.beta(0.5, (N - 1) / 2)  # of the squared cosine between two random directions
+    for units in rounds:
+        directions = units / np.linalg.norm(units, axis=1)[:, None]
+        for gap in (1, 2, 3):
+            cosines = (directions[:-gap:4] * directions[gap::4]).sum(axis=1)
+            assert stats.kstest(cosines**2, law.cdf).pvalue > 0.0005
+            assert abs(cosines.mean()) < 4 / np.sqrt(N * cosines.size)
+
+
+def test_no_point_comes_twice(rounds):
+    directions = np.concatenate([units / np.linalg.norm(units, axis=1)[:, None] for units in rounds[:4]])
+    assert len(np.unique(directions.round(9), axis=0)) == 4 * SIZE
+
+
+@pytest.mark.parametrize("count", [1, 127, 128, 131, 1000, 1027])
+@pytest.mark.parametrize("dimension", [1, 2, 7])
+def test_any_number_of_points_comes_out_in_any_dimension(count, dimension):
+    here = around(dimension=dimension)
+    units = here.units(here.draw(count, stream(3)))
+    lengths = np.linalg.norm(units, axis=1)
+    assert units.shape == (count, dimension)
+    assert (lengths > 0).all()
+    assert (lengths <= 1.0 + 1e-12).all()
+    if count >= 1000:
+        assert abs(np.sign(units).mean(axis=0)).max() < 4 / np.sqrt(count)
+
+
+def test_a_seed_decides():
+    here = around()
+    assert (here.draw(999, stream(1)) == here.draw(999, stream(1))).all()
+    assert (here.draw(999, stream(1)) != here.draw(999, stream(2))).any()
+
+
+def test_exact_variables_stay():
+    here = around(uncertainty=rf.Ball([0.5, 0.0, 1.0, 0.0, 0.1]))
+    points = here.draw(SIZE * ROUNDS, stream(1))
+    assert (points[:, [1, 3]] == 0.25).all()
+    for units in drawn(here, SIZE * ROUNDS):
+        assert units.shape == (SIZE, 3)
+        assert stats.kstest(np.linalg.norm(units, axis=1) ** 3, "uniform").pvalue > 0.001
+    spread = np.abs(points - 0.25).max(axis=0)
+    assert spread == pytest.approx([0.5, 0.0, 1.0, 0.0, 0.1], rel=0.05)
+
+
+def test_points_off_the_box_are_clipped_if_that_is_the_policy():
+    corner = [1.9, -1.9, 0.0, 0.0, 0.0]
+    clipped = around(x=corner, outside="clip").draw(SIZE, stream(1))
+    plain = around(x=corner).draw(SIZE, stream(1))
+    assert (np.abs(plain) > 2.0).any()
+    assert (clipped == np.clip(plain, -2.0, 2.0)).all()
+
+
+def test_a_box_has_no_rounds():
+    here = around(uncertainty=rf.Box(0.5))
+    assert (here.draw(SIZE, stream(1)) == here.draw(SIZE, stream(1), rounds=1)).all()
+
+
+def worst(here, rounds, repeats, count):
+    """The worst of so many points, time and again."""
+    return np.array([here._values(here.draw(count, stream(seed), rounds)).max() for seed in range(repeats)])
+
+
+@pytest.mark.parametrize("where", ["the centre, where directions and their opposites are alike", "somewhere"])
+def test_the_worst_of_a_sample_is_on_average_what_it_is_with_fresh_normals(where):
+    problem = rf.problem("rastrigin", 10)
+    x = (problem.lower + problem.upper) / 2
+    if where == "somewhere":
+        x = np.random.default_rng(5).uniform(problem.lower, problem.upper)
+    here = Neighbourhood(problem, x)
+    mixed, fresh = worst(here, ROUNDS, 300, 2048), worst(here, 1, 300, 2048)
+    error = np.hypot(mixed.std() / np.sqrt(300), fresh.std() / np.sqrt(300))
+    assert abs(mixed.mean() - fresh.mean()) < 3 * error
+    assert error < 0.01 * abs(fresh.mean())  # so that it would be seen
+    assert 0.8 < mixed.std() / fresh.std() < 1.25
+
+
+@pytest.mark.xfail(strict=True, reason="all rounds share their lengths, so that there are 16 times fewer of them")
+@pytest.mark.parametrize("dimension", [1, 2, 5])
+def test_nor_is_it_less_where_only_the_length_counts(dimension):
+    here = Neighbourhood(rf.problem("sphere", dimension), np.full(dimension, 20.0))  # the robust optimum
+    mixed, fresh = worst(here, ROUNDS, 200, 1024), worst(here, 1, 200, 1024)
+    error = np.hypot(mixed.std() / np.sqrt(200), fresh.std() / np.sqrt(200))
+    assert abs(mixed.mean() - fresh.mean()) < 3 * error
+
+
+def test_a_check_is_the_same_on_one_core_and_on_all():
+    problem = rf.problem("ackley", 40)
+    x = np.full(40, 45.0)
+    one, every = (rf.verify(problem, x, 10_000, rng=1, attack=False, cores=cores) for cores in (1, None))
+    assert Neighbourhood(problem, x).block < 10_000 / 2  # more than two blocks
+    assert one.sampled.fun == every.sampled.fun
+    assert (one.sampled.x == every.sampled.x).all()
+    attacked = [rf.verify(rf.problem("sphere", 4), np.full(4, 22.0), 500, rng=1, cores=k).attacked for k in (1, None)]
+    assert attacked[0].fun == attacked[1].fun
+    assert attacked[0].nfev == attacked[1].nfev
