@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import ClassVar
@@ -15,7 +16,14 @@ import pytest
 import robustforge as rf
 from robustforge.contestants import as_contestant
 from robustforge.core.random import stream
-from robustforge.errors import AssessmentError, ProblemError, RobustforgeError, StoreError, UnknownNameError
+from robustforge.errors import (
+    AssessmentError,
+    ExecutionError,
+    ProblemError,
+    RobustforgeError,
+    StoreError,
+    UnknownNameError,
+)
 from robustforge.store import CHECKPOINTS, Store
 from robustforge.verification.neighbourhood import Neighbourhood, draw_offsets
 
@@ -322,6 +330,22 @@ def test_an_optimiser_that_does_not_work_is_a_failure_with_its_reason(alone, kin
     assert len(failed) == 4
     assert all(words in run.failure and math.isnan(run.value) for run in failed)
     assert [row["failures"] for row in found.summaries()] == [4, 0]
+
+
+def test_an_optimiser_that_cannot_travel_is_refused():
+    held = threading.Lock()
+    who = rf.AskTell("locked", lambda problem, budget, seed: (held, Steps(problem, budget, seed))[1])
+    with pytest.raises(ExecutionError, match="can be pickled"):
+        rf.assess(who, both()[0], workers=1, **PLAIN)
+
+
+@pytest.mark.xfail(strict=True, reason="the name is the identity of both, and a control's runs are never checked")
+def test_an_optimiser_called_like_a_control_is_not_taken_for_it(alone, tmp_path):
+    given = {"store": tmp_path / "s.db", "executor": alone, **PLAIN}
+    with contextlib.suppress(RobustforgeError):  # to refuse the name would do, too
+        rf.assess(rf.AskTell("random", Greedy), both()[0], **given)
+    found = rf.assess("random", both()[0], **given)
+    assert bare(found.runs) == bare(rf.assess("random", both()[0], **PLAIN).runs)
 
 
 def test_a_batch_beyond_the_budget_is_not_evaluated(alone):

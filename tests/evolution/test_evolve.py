@@ -17,8 +17,8 @@ import robustforge as rf
 from robustforge.errors import (
     EvolutionError,
     ExecutionError,
-    ExecutionError,
     ObjectiveError,
+    ProblemError,
     RobustforgeError,
     StoreError,
     StoreFullError,

@@ -85,6 +85,45 @@ def test_a_mutation_reaches_every_alternative_below_its_cut_evenly():
     assert chisquare(list(found.values())).pvalue > 1e-4
 
 
+@given(grammars, seeds, seeds)
+def test_a_varied_tree_keeps_its_structure_and_stays_in_the_grammar(grammar, seed, other):
+    before = tree(grammar, seed)
+    after = grammar.varied(before, np.random.default_rng(other))
+    assert valid(after, grammar)
+    for (path, field, old), (place, _, new) in zip(nodes(before), nodes(after), strict=True):
+        assert path == place
+        if field.is_component:
+            assert type(new) is type(old)
+        elif field.range is None:
+            assert new == old
+
+
+def test_a_third_of_the_numbers_is_shifted_a_little():
+    rng, shifts, count = np.random.default_rng(1), [], 0
+    for seed in range(400):
+        before = tree(PAPER, seed)
+        for (_, field, old), (_, _, new) in zip(nodes(before), nodes(PAPER.varied(before, rng)), strict=True):
+            if field.range is not None and field.kind is float and not field.range.log:
+                count += 1
+                shifts += [(new - old) / (field.range.high - field.range.low)] if new != old else []
+    assert 0.28 < len(shifts) / count < 0.38
+    assert 0.05 < np.std(shifts) < 0.11
+
+
+def test_children_are_refined_only_if_that_is_asked_for():
+    parents = [tree(PAPER, seed) for seed in range(20)]
+    known = {(path, value) for parent in parents for path, field, value in nodes(parent) if not field.is_component}
+
+    def new_numbers(refinement):
+        chosen = Settings(population=20, elites=0, mutation=0.0, refinement=refinement)
+        children = breed(parents, chosen, PAPER, np.random.default_rng(3))
+        return sum(
+            (path, value) not in known for child in children for path, field, value in nodes(child) if field.range
+        )
+
+    assert new_numbers(0.0) < new_numbers(1.0) / 5  # twins are mutated in any case
+
+
 def test_random_trees_reach_every_production_evenly():
     rng = np.random.default_rng(2)
     found: dict[type, Counter] = {}
