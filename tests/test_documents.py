@@ -19,7 +19,8 @@ import robustforge
 from robustforge.components import Network
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+AT_THE_TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+DOCUMENTS = [*(ROOT / name for name in AT_THE_TOP), *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^([ ]*)```(\w+)\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
 FOUND = [info.name for info in pkgutil.walk_packages(robustforge.__path__, "robustforge.")]
 MODULES = [name for name in FOUND if not name.endswith("__main__")]

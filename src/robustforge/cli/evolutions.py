@@ -51,7 +51,9 @@ def chosen_problems(names: Sequence[str], objective: str | None, given: Mapping[
 
 def new_evolution(name: str | None, problems: tuple[Problem, ...], grammar: Grammar, settings: Record) -> Evolution:
     """Return an evolution that has not begun."""
-    return Evolution(name or default_name(problems), problems, make_settings(settings), grammar)
+    return Evolution(
+        name or default_name([problem.name for problem in problems]), problems, make_settings(settings), grammar
+    )
 
 
 def bred(

@@ -18,7 +18,7 @@ from robustforge.heuristic import Heuristic
 from robustforge.heuristic.grammar import places as all_places
 from robustforge.heuristic.listing import listing
 from robustforge.heuristic.restriction import label
-from robustforge.heuristic.rules import symbol
+from robustforge.heuristic.rules import anatomy
 from robustforge.problem.functions import FUNCTIONS
 
 Record = dict[str, Any]
@@ -59,26 +59,10 @@ def heuristic_record(name: str, chosen: Heuristic, budget: int) -> Record:
         "id": chosen.id,
         "budget": budget,
         "components": chosen.components(),
-        "tree": tree_record(chosen),
+        "tree": anatomy(chosen),
         "words": chosen.describe(budget),
         "listing": listing(chosen, budget),
         "heuristic": json.loads(chosen.to_json()),
-    }
-
-
-def tree_record(part: Component) -> Record:
-    """Return a derivation tree: the grammar's symbol, the alternative chosen, its values, and the nodes below.
-
-    What came after the paper and is at rest is left out.
-    """
-    slot = type(part).slot()
-    inside = ((field, getattr(part, field.name)) for field in fields(type(part)))
-    shown = [(field, value) for field, value in inside if not field.optional or value != field.default]
-    return {
-        "symbol": symbol(slot or type(part)),
-        "choice": part.title if slot else None,
-        "values": {field.name: value for field, value in shown if not field.is_component},
-        "nodes": [tree_record(value) for field, value in shown if field.is_component],
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import fields
 from pathlib import Path
@@ -61,7 +61,9 @@ def evolve(
         (True, 4)
     """
     chosen = as_problems(problems)
-    evolution = Evolution(name or default_name(chosen), chosen, make_settings(settings), as_grammar(grammar))
+    evolution = Evolution(
+        name or default_name([problem.name for problem in chosen]), chosen, make_settings(settings), as_grammar(grammar)
+    )
     try:
         carry_out(evolution, store, executor, workers, time_limit, callback)
     except KeyboardInterrupt as error:
@@ -100,7 +102,6 @@ def as_grammar(given: str | Grammar) -> Grammar:
     return given if isinstance(given, Grammar) else grammar(given)
 
 
-def default_name(problems: Iterable[Problem]) -> str:
+def default_name(problems: Sequence[str]) -> str:
     """Return what an evolution is called if nobody says: after its problems."""
-    names = [problem.name for problem in problems]
-    return names[0] if len(names) == 1 else f"{names[0]}-and-{len(names) - 1}-more"
+    return problems[0] if len(problems) == 1 else f"{problems[0]}-and-{len(problems) - 1}-more"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from robustforge.core.component import Field, Range
+from robustforge.core.component import Component, Field, Range, fields
 from robustforge.heuristic.heuristic import Heuristic
 
 if TYPE_CHECKING:
@@ -119,3 +119,19 @@ def _values(rule: Rule) -> str:
     low, high = f"{rule.range.low:g}", f"{rule.range.high:g}"
     scale = ", logarithmic" if rule.range.log else ""
     return f"{rule.kind} {low}" if low == high else f"{rule.kind} {low} to {high}{scale}"
+
+
+def anatomy(part: Component) -> dict[str, Any]:
+    """Return a derivation tree: the grammar's symbol, the alternative chosen, its values, and the nodes below.
+
+    What came after the paper and is at rest is left out.
+    """
+    slot = type(part).slot()
+    inside = ((field, getattr(part, field.name)) for field in fields(type(part)))
+    shown = [(field, value) for field, value in inside if not field.optional or value != field.default]
+    return {
+        "symbol": symbol(slot or type(part)),
+        "choice": part.title if slot else None,
+        "values": {field.name: value for field, value in shown if not field.is_component},
+        "nodes": [anatomy(value) for field, value in shown if field.is_component],
+    }

@@ -15,6 +15,7 @@ from typing import Any
 
 from robustforge.analysis import Outcome
 from robustforge.errors import RobustforgeError
+from robustforge.evolution.entry import default_name
 from robustforge.evolution.settings import RACE_LEVEL, Settings
 from robustforge.problem.functions import FUNCTIONS
 from robustforge.problem.problem import problem
@@ -45,7 +46,7 @@ def command(outcome: Outcome, where: str) -> Record:
     store = Path(where).name if where and not Path(where).is_dir() else DEFAULT_STORE
     if store != DEFAULT_STORE:
         words += ["--store", store]
-    if outcome.name != _default_name(outcome.problems):
+    if outcome.name != default_name(outcome.problems):
         words += ["--name", outcome.name]
     parts = _parts(["robustforge", "evolve", *words])
     return {"name": outcome.name, "text": " ".join(parts), "parts": parts, "note": note.strip()}
@@ -121,7 +122,3 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ":".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
-def _default_name(problems: Sequence[str]) -> str:
-    return problems[0] if len(problems) == 1 else f"{problems[0]}-and-{len(problems) - 1}-more" if problems else ""

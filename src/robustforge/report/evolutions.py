@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from robustforge.analysis import Evidence, Outcome
-from robustforge.core.component import Component, fields
 from robustforge.heuristic import Heuristic
 from robustforge.heuristic.listing import listing
-from robustforge.heuristic.rules import symbol
+from robustforge.heuristic.rules import anatomy
 from robustforge.report import figures
 from robustforge.report.commands import command
 from robustforge.report.words import count, duration, elapsed, moment, number
@@ -106,27 +105,17 @@ def _champion(outcome: Outcome, champion: Heuristic, evidence: Evidence, is_open
         "means": [{"problem": name, "mean": number(mean)} for name, mean in means],
         "runs": count(own.runs, "run") if own else "",
         "words": [line.removeprefix("- ") for line in champion.describe(budget).splitlines()],
-        "tree": tree(champion),
+        "tree": tree(anatomy(champion)),
         "listing": listing(champion, budget),
         "budget": f"{budget:,}",
         "is_open": is_open,
     }
 
 
-def tree(part: Component) -> Record:
-    """Return a derivation tree as plain data: what stands at each node, its values as texts, and the nodes below.
-
-    What came after the paper and is at rest is left out, as on the screen of `robustforge show`.
-    """
-    slot = type(part).slot()
-    inside = [(field, getattr(part, field.name)) for field in fields(type(part))]
-    shown = [(field, value) for field, value in inside if not field.optional or value != field.default]
-    return {
-        "symbol": symbol(slot or type(part)),
-        "choice": part.title if slot else "",
-        "values": [(field.name, _value(value)) for field, value in shown if not field.is_component],
-        "nodes": [tree(value) for field, value in shown if field.is_component],
-    }
+def tree(node: Record) -> Record:
+    """Return a derivation tree, as `anatomy` has it, with its values as texts."""
+    values = [(name, _value(value)) for name, value in node["values"].items()]
+    return {**node, "values": values, "nodes": [tree(below) for below in node["nodes"]]}
 
 
 def _value(value: Any) -> str:
