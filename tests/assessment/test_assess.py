@@ -245,7 +245,6 @@ def test_an_optimiser_that_changed_is_refused(alone, tmp_path):
         rf.assess(rf.AskTell("steps", Other), bowl(), **given)
 
 
-@pytest.mark.xfail(strict=True, reason="what fails when it is made again counts as unchanged")
 def test_an_objective_that_now_raises_has_changed(alone, tmp_path):
     def broken(x):
         raise NameError("mesh")
@@ -256,7 +255,6 @@ def test_an_objective_that_now_raises_has_changed(alone, tmp_path):
         rf.assess("rpso", bowl(broken), **given)
 
 
-@pytest.mark.xfail(strict=True, reason="runs that all failed are stored for good, so the mended objective never runs")
 def test_an_objective_that_always_failed_can_be_mended(alone, tmp_path):
     def broken(x):
         raise NameError("mesh")
@@ -275,13 +273,11 @@ def test_a_budget_of_its_own():
     assert {run.nfev for run in found.runs if run.name == "random"} == {150}
 
 
-@pytest.mark.xfail(strict=True, reason="both have the heuristic's id, and so one label: their runs are mixed")
 def test_one_heuristic_with_and_without_a_budget_of_its_own():
     table = rf.assess(["rpso", "rpso@80"], both()[0], **PLAIN).summaries()
     assert [(row["contestant"], row["budget"], row["runs"]) for row in table] == [("rpso", 150, 4), ("rpso@80", 80, 4)]
 
 
-@pytest.mark.xfail(strict=True, reason="each run is made, and counted, twice")
 def test_the_same_under_two_names_does_not_count_twice(alone):
     try:
         found = rf.assess(["rpso", rf.heuristic("rpso")], both()[0], **PLAIN)
@@ -320,7 +316,7 @@ class Astray(Steps):
     [
         (Broken, "ValueError: the licence has expired"),
         (Undecided, "has no design after 140 of 150 evaluations"),
-        (Astray, "must be finite"),
+        (Astray, "a design must be 3 finite numbers"),
     ],
 )
 def test_an_optimiser_that_does_not_work_is_a_failure_with_its_reason(alone, kind, words):
@@ -339,7 +335,6 @@ def test_an_optimiser_that_cannot_travel_is_refused():
         rf.assess(who, both()[0], workers=1, **PLAIN)
 
 
-@pytest.mark.xfail(strict=True, reason="the name is the identity of both, and a control's runs are never checked")
 def test_an_optimiser_called_like_a_control_is_not_taken_for_it(alone, tmp_path):
     given = {"store": tmp_path / "s.db", "executor": alone, **PLAIN}
     with contextlib.suppress(RobustforgeError):  # to refuse the name would do, too
@@ -366,7 +361,6 @@ def test_an_objective_without_a_value_somewhere_is_a_failure(alone):
     assert all("NaN" in run.failure for run in found.runs)
 
 
-@pytest.mark.xfail(strict=True, reason="controls draw from the whole box, whose edge is off limits under `shrink`")
 @pytest.mark.parametrize("name", ["random", "cma-es"])
 def test_controls_keep_to_the_shrunken_box(alone, name):
     slope = rf.Problem(lambda x: float(x.sum()), [(-1, 1)] * 3, rf.Ball(0.3), outside="shrink", name="slope")
@@ -433,7 +427,6 @@ def test_wrong_problems_say_what_is_wrong():
         as_contestant("nobody")
 
 
-@pytest.mark.xfail(strict=True, raises=TypeError, reason="'int' object is not iterable")
 def test_a_contestant_that_is_none_gets_a_sentence():
     with pytest.raises(AssessmentError, match="got 3"):
         rf.assess(3, both()[0])

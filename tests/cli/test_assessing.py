@@ -213,7 +213,6 @@ def test_a_wrong_call_gets_a_sentence_and_leaves_nothing_behind(models, command,
     assert [name for name in sorted(os.listdir(".")) if name != "__pycache__"] == before
 
 
-@pytest.mark.xfail(strict=True, reason="0 counts as nothing said: it is 30 variables then")
 def test_no_variables_are_no_problem(tmp_path):
     run("assess", "centre", *BOTH, "--dimension", "0", "--no-attack", "--store", tmp_path / "s.db", code=2)
 
@@ -222,7 +221,6 @@ def test_other_words_than_the_measures_are_refused():
     assert "'value', 'attacked'" in run("compare", "rpso", *BOTH, "--by", "luck", code=2).stderr
 
 
-@pytest.mark.xfail(strict=True, reason="the file is looked at after all runs are made")
 def test_a_table_that_cannot_be_written_is_refused_before_anything_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ended = run("assess", "centre", *BOTH, "--no-attack", "--csv", "no/such/a.csv", code=2)
@@ -230,7 +228,6 @@ def test_a_table_that_cannot_be_written_is_refused_before_anything_runs(tmp_path
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.xfail(strict=True, reason="it shows a table of unknown numbers")
 def test_a_comparison_by_attacks_needs_attacks(tmp_path):
     run("compare", "centre", "random", *BOTH, "--no-attack", "--by", "attacked", "--store", tmp_path / "s.db", code=2)
 
@@ -253,7 +250,7 @@ def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(tmp_path):
     given = ["assess", "rpso", "--problems", "sphere", "--dimension", "10", "--no-attack", "--store", str(path)]
     command = [sys.executable, "-c", INTERRUPTIBLE, *given, "--runs", "100", "--workers", "1"]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stderr.readline().startswith("10 of 100 runs")
+    assert "of 100 runs" in child.stderr.readline()
     child.send_signal(signal.SIGINT)
     out, errors = child.communicate(timeout=60)
     assert child.returncode == 130

@@ -473,5 +473,5 @@ def test_wrong_problems_say_what_is_wrong():
         rf.evolve(sphere(), executor=3)
     with pytest.raises(EvolutionError, match="callback"):
         rf.evolve(sphere(), callback=3)
-    with pytest.raises(EvolutionError, match="twice"):
+    with pytest.raises(ProblemError, match="twice"):
         rf.evolve([sphere(), sphere()])

@@ -134,7 +134,6 @@ def test_the_worst_of_a_sample_is_on_average_what_it_is_with_fresh_normals(where
     assert 0.8 < mixed.std() / fresh.std() < 1.25
 
 
-@pytest.mark.xfail(strict=True, reason="all rounds share their lengths, so that there are 16 times fewer of them")
 @pytest.mark.parametrize("dimension", [1, 2, 5])
 def test_nor_is_it_less_where_only_the_length_counts(dimension):
     here = Neighbourhood(rf.problem("sphere", dimension), np.full(dimension, 20.0))  # the robust optimum

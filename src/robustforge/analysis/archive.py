@@ -12,6 +12,7 @@ import gzip
 import io
 import json
 import math
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -28,7 +29,18 @@ EVOLUTION, HEURISTICS, ASSESSED = "evolution.json", "heuristics.csv.gz", "assess
 
 _FIX = "Take the folder from its source again, or name a store"
 _LARGEST = 200_000_000
-_PLAIN = ("name", "settings", "grammar", "finished", "runs", "failures", "seconds", "begun", "ended")
+_PLAIN: dict[str, tuple[type, ...]] = {
+    "name": (str,),
+    "settings": (dict,),
+    "grammar": (dict,),
+    "finished": (bool,),
+    "runs": (int,),
+    "failures": (int,),
+    "seconds": (int, float),
+    "begun": (str,),
+    "ended": (str, type(None)),
+}
+_BROKEN = (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, zlib.error, csv.Error)
 
 
 def read(folder: Path, names: Sequence[str] = ()) -> Evidence:
@@ -59,10 +71,10 @@ def write_outcome(outcome: Outcome, folder: Path) -> None:
         "format": FORMAT,
         **{key: getattr(outcome, key) for key in _PLAIN},
         "problems": list(outcome.problems),
-        "fitness": [list(pair) for pair in outcome.fitness],
+        "fitness": [[value if math.isfinite(value) else None for value in pair] for pair in outcome.fitness],
         "champion": outcome.champion.to_dict() if outcome.champion else None,
     }
-    (folder / EVOLUTION).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    _replace(folder / EVOLUTION, (json.dumps(record, indent=1, allow_nan=False) + "\n").encode())
 
 
 def read_outcome(folder: Path) -> Outcome:
@@ -75,13 +87,13 @@ def read_outcome(folder: Path) -> Outcome:
         problems = tuple(str(name) for name in record["problems"])
         rows = _read_table(folder / HEURISTICS)
         return Outcome(
-            **{key: record[key] for key in _PLAIN},
+            **{key: _of_kind(record, key, kinds) for key, kinds in _PLAIN.items()},
             problems=problems,
             bred=tuple(_bred(row, problems) for row in rows),
-            fitness=tuple((float(best), float(median)) for best, median in record["fitness"]),
+            fitness=tuple((_number(best), _number(median)) for best, median in record["fitness"]),
             champion=_heuristic(record["champion"]) if record["champion"] else None,
         )
-    except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except _BROKEN as error:
         raise _damaged(path, error) from error
 
 
@@ -95,7 +107,7 @@ def read_assessed(path: Path) -> list[Assessed]:
     """Return the assessed runs in a file that `write_assessed` made."""
     try:
         return [_assessed(row) for row in _read_table(path)]
-    except (OSError, EOFError, KeyError, TypeError, ValueError) as error:
+    except _BROKEN as error:
         raise _damaged(path, error) from error
 
 
@@ -130,18 +142,42 @@ def _assessed(row: dict[str, str]) -> Assessed:
 
 
 def _write_table(table: Table, path: Path) -> None:
-    path.write_bytes(gzip.compress(table.to_csv().encode(), mtime=0))
+    _replace(path, gzip.compress(table.to_csv().encode(), mtime=0))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_bytes(content)
+    beside.replace(path)
 
 
 def _read_table(path: Path) -> list[dict[str, str]]:
-    text = gzip.decompress(_bounded(path)).decode()
-    return list(csv.DictReader(io.StringIO(text)))
+    with gzip.GzipFile(fileobj=io.BytesIO(_bounded(path))) as file:
+        content = file.read(_LARGEST + 1)
+    if not content or len(content) > _LARGEST:
+        raise ValueError("it is empty" if not content else f"it holds more than {_LARGEST:,} bytes")
+    before = csv.field_size_limit(_LARGEST)  # the bounds of a large problem are one long field
+    try:
+        return list(csv.DictReader(io.StringIO(content.decode())))
+    finally:
+        csv.field_size_limit(before)
 
 
 def _bounded(path: Path) -> bytes:
     if path.stat().st_size > _LARGEST:
         raise ValueError(f"it has more than {_LARGEST:,} bytes")
     return path.read_bytes()
+
+
+def _of_kind(record: Record, key: str, kinds: tuple[type, ...]) -> Any:
+    if not isinstance(record[key], kinds):
+        raise ValueError(f"{key!r} is {record[key]!r}")
+    return record[key]
+
+
+def _number(value: Any) -> float:
+    return math.inf if value is None else float(value)
 
 
 def _float(text: str) -> float:

@@ -6,20 +6,23 @@ tell them apart; the p-value corrected by Holm's rule, for all comparisons of th
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from robustforge.assessment.statistics import LEVEL, a12, holm, mean_ranks, rank_sum, standard_error
+from robustforge.errors import AssessmentError, UnknownNameError
 from robustforge.store import CHECKPOINTS, Assessed
 from robustforge.tables import Record, Table
 
 Floats = npt.NDArray[np.float64]
 Measure = Literal["value", "attacked", "nominal"]
+Who = tuple[str, int, int]
 Groups = dict[tuple[str, str], list[Assessed]]
 
 
@@ -49,7 +52,18 @@ def summaries(runs: Sequence[Assessed]) -> Table:
 
 
 def comparison(runs: Sequence[Assessed], measure: Measure = "value") -> Comparison:
-    """Compare contestants on problems, each with the one whose mean is best there."""
+    """Compare contestants on problems, each with the one whose mean is best there.
+
+    Raises:
+        AssessmentError: They were not attacked, and that is what is to be compared.
+    """
+    if measure not in get_args(Measure):
+        raise UnknownNameError("measure", str(measure), get_args(Measure), "robustforge compare --help")
+    if measure == "attacked" and any(np.isnan(run.attacked) for run in runs if not run.failure):
+        fix = "Assess with the attack, or compare by the worst of the samples"
+        raise AssessmentError(
+            "to compare attacked worst cases, all designs must have been attacked", "some were not", fix
+        )
     groups = grouped(runs)
     problems = tuple(dict.fromkeys(problem for problem, _ in groups))
     contestants = tuple(dict.fromkeys(label for _, label in groups))
@@ -71,7 +85,7 @@ def anytime(runs: Sequence[Assessed]) -> Table:
         for place, share in enumerate(CHECKPOINTS):
             known = curves[:, place][np.isfinite(curves[:, place])] if len(curves) else np.empty(0)
             if known.size:
-                low, high = np.percentile(known, (25, 75))
+                low, _, high = _quartiles(known)
                 rows.append(
                     {
                         "problem": problem,
@@ -89,20 +103,63 @@ def anytime(runs: Sequence[Assessed]) -> Table:
 def grouped(runs: Sequence[Assessed]) -> Groups:
     """Return runs by problem and by a label for each contestant, in the order in which they come.
 
-    The label is the contestant's name. Who was called by several names has the last; where budget or samples differ
-    among the runs of one name on one problem, they become part of the label.
+    A contestant is somebody with a budget and a number of samples. Its label is what it was called last, with what
+    tells it from another one of the same name on that problem: the budget, the samples, or the beginning of its id.
     """
-    names = {run.contestant: run.name for run in runs}
-    kinds: dict[tuple[str, str], set[tuple[str, int, int]]] = defaultdict(set)
+    names = {_who(run): run.name for run in runs}
+    present: dict[str, dict[Who, None]] = defaultdict(dict)
     for run in runs:
-        kinds[run.problem, names[run.contestant]].add((run.contestant, run.budget, run.samples))
-    budgets = [run.budget for run in runs]
-    usual = max(set(budgets), key=lambda budget: (budgets.count(budget), -budget)) if budgets else 0
+        present[run.problem][_who(run)] = None
+    labels = {
+        place: _told_apart(list(kinds), [[names[who] for who in kinds], *_DIFFERENCES])
+        for place, kinds in present.items()
+    }
+    names_of_problems = [[_problem_name(text) for text in present], _outside, _numbered(present)]
+    problems = _told_apart(list(present), names_of_problems)
     found: Groups = defaultdict(list)
     for run in runs:
-        several = kinds[run.problem, names[run.contestant]]
-        found[run.problem_name, _label(run, names[run.contestant], several, usual)].append(run)
+        found[problems[run.problem], labels[run.problem][_who(run)]].append(run)
     return dict(found)
+
+
+def _who(run: Assessed) -> Who:
+    return run.contestant, run.budget, run.samples
+
+
+_DIFFERENCES: list[Callable[[Who], str]] = [
+    lambda who: f"@{who[1]}",
+    lambda who: f" ({who[2]:,} samples)",
+    lambda who: f" {who[0][:6]}",
+]
+
+
+def _told_apart(items: list[Any], parts: list[Any]) -> dict[Any, str]:
+    """Return a label for each item: the first part, and further ones where several items would share it.
+
+    A part that is the same for all that share a label does not tell them apart, and is left out.
+    """
+    labels = dict(zip(items, parts[0], strict=True))
+    for part in parts[1:]:
+        sharing = defaultdict(list)
+        for item, label in labels.items():
+            sharing[label].append(item)
+        for label, alike in sharing.items():
+            if len({part(item) for item in alike}) > 1:
+                labels.update((item, label.removesuffix(part(item)) + part(item)) for item in alike)
+    return labels
+
+
+def _problem_name(text: str) -> str:
+    return str(json.loads(text)["name"])
+
+
+def _outside(text: str) -> str:
+    return f" ({json.loads(text).get('outside', '')})"
+
+
+def _numbered(places: Iterable[str]) -> Callable[[str], str]:
+    numbers = {text: f" #{number}" for number, text in enumerate(places, 1)}
+    return numbers.__getitem__
 
 
 def measured(runs: Sequence[Assessed], measure: Measure) -> Floats:
@@ -110,22 +167,10 @@ def measured(runs: Sequence[Assessed], measure: Measure) -> Floats:
     return np.array([np.inf if run.failure else getattr(run, measure) for run in runs])
 
 
-def _label(run: Assessed, name: str, several: set[tuple[str, int, int]], usual: int) -> str:
-    label = name
-    if run.budget != usual and not name.endswith(f"@{run.budget}"):
-        label += f"@{run.budget}"
-    alike = [kind for kind in several if kind[1] == run.budget]
-    if len({samples for _, _, samples in alike}) > 1:
-        label += f" ({run.samples:,} samples)"
-    if len({contestant for contestant, _, _ in alike}) > 1:
-        label += f" {run.contestant[:6]}"
-    return label
-
-
 def _summary(problem: str, label: str, group: Sequence[Assessed]) -> Record:
     fine = [run for run in group if not run.failure]
     values, attacked = measured(fine, "value"), measured(fine, "attacked")
-    low, middle, high = np.percentile(values, (25, 50, 75)) if fine else (np.nan,) * 3
+    low, middle, high = _quartiles(values)
     return {
         "problem": problem,
         "contestant": label,
@@ -144,6 +189,13 @@ def _summary(problem: str, label: str, group: Sequence[Assessed]) -> Record:
         "attacked_se": standard_error(attacked),
         "nominal": _mean(measured(fine, "nominal")),
     }
+
+
+def _quartiles(values: Floats) -> Floats:
+    """Return the quartiles; among values of which some are infinite, the nearest value to each."""
+    if not values.size:
+        return np.full(3, np.nan)
+    return np.asarray(np.percentile(values, (25, 50, 75), method="linear" if np.isfinite(values).all() else "nearest"))
 
 
 def _mean(values: Floats) -> float:

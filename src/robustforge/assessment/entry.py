@@ -98,9 +98,11 @@ def assess(
         >>> row["contestant"], row["runs"], row["nominal"] <= row["mean"] <= row["attacked"]
         ('rpso', 5, True)
     """
-    chosen, where = _contestants(contestants), as_problems(problems)
+    chosen, where = _contestants(contestants, checked_budget(budget)), as_problems(problems)
     _check_numbers(runs, samples, seed)
-    tasks = _tasks(chosen, where, checked_budget(budget), int(samples), bool(attack), int(runs), int(seed))
+    if callback is not None and not callable(callback):
+        raise AssessmentError("a callback must be a function of the progress", f"got {callback!r}")
+    tasks = _tasks(chosen, where, int(budget), int(samples), bool(attack), int(runs), int(seed))
     in_python = not all(isinstance(each, HeuristicContestant) or each.id in QUICK for each in chosen)
     with Store.open(store) as kept, crew(where, executor, workers, time_limit, in_python=in_python) as makers:
         process = Process(kept, makers, chosen, where, callback)
@@ -146,17 +148,27 @@ def _tasks(
     return tasks
 
 
-def _contestants(given: Any) -> tuple[Contestant, ...]:
-    single = isinstance(given, (str, Path, Heuristic, Contestant))
-    chosen = tuple(as_contestant(each) for each in ((given,) if single else given))
+def _contestants(given: Any, budget: int) -> tuple[Contestant, ...]:
+    if isinstance(given, (str, Path, Heuristic, Contestant)):
+        given = (given,)
+    try:
+        chosen = tuple(as_contestant(each) for each in given)
+    except TypeError:
+        fix = "Pass one contestant or a list of them, for instance rpso+dd"
+        raise AssessmentError("an assessment needs contestants", f"got {given!r}", fix) from None
     if not chosen:
         raise AssessmentError("an assessment needs a contestant", "got none", "Name one, for instance rpso+dd")
-    seen: dict[str, Contestant] = {}
+    names: dict[str, Contestant] = {}
+    kinds: dict[tuple[str, int], Contestant] = {}
     for each in chosen:
-        if each.name in seen:
+        if each.name in names:
             fix = "Rename the file, or leave one out"
             raise AssessmentError("contestants must have different names", f"{each.name!r} is there twice", fix)
-        seen[each.name] = each
+        twin = kinds.setdefault((each.id, each.budget or budget), each)
+        if twin is not each:
+            fact = f"{twin.name!r} and {each.name!r} are the same"
+            raise AssessmentError("contestants must be different", fact, "Leave one of them out")
+        names[each.name] = each
     return chosen
 
 

@@ -1,4 +1,7 @@
-"""The process of an assessment: what the store holds is taken from there, the rest is run."""
+"""The process of an assessment: what the store holds is taken from there, the rest is run.
+
+A run that failed is stored with its reason, and made again when it is asked for again: what failed may be mended.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ class Process:
         """Make what the store does not hold, and return how much that was; `known` then has all."""
         self._check_known(tasks)
         self._rename(tasks)
-        missing = [task for task in tasks if task.key not in self.known]
+        missing = [task for task in tasks if task.key not in self.known or self.known[task.key].failure]
         self._progress = Progress(len(tasks), len(tasks) - len(missing), started=time.monotonic())
         if missing:
             bred = [each.heuristic for each in self._contestants if isinstance(each, HeuristicContestant)]
@@ -117,11 +120,11 @@ class Process:
             again: list[Assessed] = []
             self._workshop.make([task], again.extend)
             known = self.known[task.key]
-            if not again[0].failure and again[0].value != known.value:
+            if again[0].failure or again[0].value != known.value:
+                now = f"fails now: {again[0].failure}" if again[0].failure else f"gives {again[0].value:.9g} now"
                 raise StoreError(
                     "what is stored must come out the same when it is run again",
-                    f"a run of {known.name!r} on {known.problem_name!r} gave {known.value:.9g}, and gives "
-                    f"{again[0].value:.9g} now",
+                    f"a run of {known.name!r} on {known.problem_name!r} gave {known.value:.9g}, and {now}",
                     "If you changed the objective or the optimiser, name another store; if it draws random numbers, "
                     "fix their seed",
                 )

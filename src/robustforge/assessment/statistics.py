@@ -61,8 +61,10 @@ def a12(a: Floats, b: Floats) -> float:
 
 
 def standard_error(values: Floats) -> float:
-    """Return the standard error of the mean; NaN of a single value."""
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+    """Return the standard error of the mean; NaN of a single value, or if some are infinite."""
+    if len(values) < 2 or not np.isfinite(values).all():
+        return float("nan")
+    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
 def mean_ranks(means: Floats) -> Floats:

@@ -61,6 +61,7 @@ def assess(ctx: click.Context, /, as_json: bool, csv_file: str | None, **given: 
     """
     from robustforge.cli import assessments
 
+    assessments.check_csv(csv_file)
     found = _made(ctx, given)
     record = assessments.assessment_record(found, given["store"])
     assessments.save_csv(record["summaries"], csv_file)
@@ -82,6 +83,9 @@ def compare(ctx: click.Context, /, as_json: bool, csv_file: str | None, by: Any,
     """
     from robustforge.cli import assessments
 
+    assessments.check_csv(csv_file)
+    if by == "attacked" and not given["attack"]:
+        raise click.UsageError("--by attacked needs the attack: leave --no-attack out.")
     found = _made(ctx, given)
     record = assessments.comparison_record(found, by, given["store"])
     assessments.save_csv(record["cells"], csv_file)

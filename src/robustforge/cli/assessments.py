@@ -95,13 +95,16 @@ def _head(found: Assessment, store: str) -> Record:
     }
 
 
+def check_csv(path: str | None) -> None:
+    """Refuse a file in a folder that is not there, before the runs and not after them."""
+    if path and not Path(path).absolute().parent.is_dir():
+        raise ProblemError("--csv must be in a folder that exists", f"got {path}", "Create the folder first")
+
+
 def save_csv(table: Table, path: str | None) -> None:
     """Write a table as CSV, if a file is named."""
-    if not path:
-        return
-    if not Path(path).absolute().parent.is_dir():
-        raise ProblemError("--csv must be in a folder that exists", f"got {path}", "Create the folder first")
-    Path(path).write_text(table.to_csv(), encoding="utf-8")
+    if path:
+        Path(path).write_text(table.to_csv(), encoding="utf-8")
 
 
 def show_assessment(record: Record) -> None:

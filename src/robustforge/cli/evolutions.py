@@ -13,7 +13,7 @@ import robustforge as rf
 from robustforge.cli import records
 from robustforge.cli.listings import Record
 from robustforge.cli.objectives import DEFAULT_DIMENSION, load_problems
-from robustforge.errors import EvolutionError, StoreError
+from robustforge.errors import EvolutionError, ProblemError, StoreError
 from robustforge.evolution import Evolution
 from robustforge.evolution.entry import carry_out, default_name, make_settings
 from robustforge.execution import connect
@@ -43,9 +43,9 @@ def chosen_problems(names: Sequence[str], objective: str | None, given: Mapping[
             raise EvolutionError("variants and policies are for test problems", fact, "Set them in your Problem")
         return as_problems(load_problems(objective, given["dimension"]))
     if not names:
-        raise EvolutionError("an evolution needs a problem", "none was named", "Name one, e.g. rastrigin, or all")
+        raise ProblemError("a problem is needed", "none was named", "Name one, e.g. rastrigin, or all")
     spelled = rf.problems() if tuple(names) == (ALL,) else names
-    spec = {**given, "dimension": given["dimension"] or DEFAULT_DIMENSION}
+    spec = {**given, "dimension": DEFAULT_DIMENSION if given["dimension"] is None else given["dimension"]}
     return as_problems([records.build_problem({"name": name, **spec}) for name in spelled])
 
 

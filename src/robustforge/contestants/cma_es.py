@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from robustforge.core.random import stream
-from robustforge.errors import MissingExtraError
+from robustforge.errors import MissingExtraError, ProblemError
 from robustforge.problem import Problem
 from robustforge.verification.neighbourhood import draw_offsets
 
@@ -33,7 +33,10 @@ class CmaEs:
 
     def __init__(self, problem: Problem, budget: int, seed: int, worst_of: int = 0) -> None:
         self._problem, self._worst_of = problem, worst_of
-        self._lower, self._width = problem.lower, problem.upper - problem.lower
+        low, high = problem.design_box
+        self._lower, self._width = low, high - low
+        if problem.dimension == 1:
+            raise ProblemError("pycma needs at least 2 variables", f"{problem.name} has 1", "Leave cma-es out")
         rng = np.random.default_rng(seed)
         self._offsets = stream(rng)
         options = {

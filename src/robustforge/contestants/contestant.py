@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from robustforge.engine.optimizer import failure_error
+from robustforge.engine.setup import checked_budget
+from robustforge.errors import AssessmentError
 from robustforge.problem import Problem
 
 Floats = npt.NDArray[np.float64]
@@ -52,7 +54,7 @@ class Contestant(ABC):
     Attributes:
         name: What it is called in tables.
         budget: Evaluations of its own, if it is not to have those of all others.
-        identity: What tells it from all others in a store; the name, if it is empty.
+        identity: What tells it from all others in a store; if it is empty, that follows from the name.
         fixed: Whether the same identity always gives the same runs, so that stored ones need not be checked.
     """
 
@@ -63,8 +65,12 @@ class Contestant(ABC):
 
     @property
     def id(self) -> str:
-        """What it is called in a store."""
-        return self.identity or self.name
+        """What it is called in a store; an optimiser of the user's cannot be taken for one of ours."""
+        return self.identity or f"own {self.name}"
+
+    def __post_init__(self) -> None:
+        if self.budget is not None:
+            checked_budget(self.budget)
 
     @abstractmethod
     def run(self, problem: Problem, budget: int, seed: int, marks: Sequence[int]) -> Finish:
@@ -116,8 +122,16 @@ class AskTell(Contestant):
         x = search.design
         if x is None:
             raise RuntimeError(f"{self.name} has no design after {spent} of {budget} evaluations")
-        last = np.clip(np.array(x, dtype=np.float64), problem.lower, problem.upper)
+        last = np.clip(_checked(np.array(x, dtype=np.float64), problem), problem.lower, problem.upper)
         return Finish(last, spent, (*designs, *(last for _ in range(len(marks) - len(designs)))))
+
+
+def _checked(design: Floats, problem: Problem) -> Floats:
+    if design.shape != (problem.dimension,) or not np.isfinite(design).all():
+        raise AssessmentError(
+            f"a design must be {problem.dimension} finite numbers", f"got {np.array2string(design, threshold=6)}"
+        )
+    return design
 
 
 def _values(problem: Problem, points: Floats) -> Floats:

@@ -17,7 +17,8 @@ class Centre:
     """The centre of the box, without a single evaluation."""
 
     def __init__(self, problem: Problem, budget: int, seed: int) -> None:
-        self.design: Floats | None = (problem.lower + problem.upper) / 2
+        low, high = problem.design_box
+        self.design: Floats | None = (low + high) / 2
 
     def ask(self) -> Floats:
         """Return nothing: there is nothing to find out."""
@@ -33,7 +34,8 @@ class RandomSearch:
     _BATCH = 100
 
     def __init__(self, problem: Problem, budget: int, seed: int) -> None:
-        self._lower, self._upper, self._left = problem.lower, problem.upper, budget
+        self._lower, self._upper = problem.design_box
+        self._left = budget
         self._rng = np.random.default_rng(seed)
         self._points, self._best = np.empty((0, problem.dimension)), np.inf
         self.design: Floats | None = None

@@ -74,9 +74,9 @@ def as_contestant(given: Any) -> Contestant:
 
 def _named(name: str) -> Contestant:
     if name == "centre":
-        return AskTell(name, Centre, fixed=True)
+        return AskTell(name, Centre, identity=name, fixed=True)
     if name == "random":
-        return AskTell(name, RandomSearch, fixed=True)
+        return AskTell(name, RandomSearch, identity=name, fixed=True)
     if name == CMA_ES:
         return AskTell(name, CmaEs, identity=_with_version(name), fixed=True)
     sampled = _WORST_OF.fullmatch(name)

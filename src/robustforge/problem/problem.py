@@ -99,6 +99,13 @@ class Problem:
         return int(self.lower.size)
 
     @property
+    def design_box(self) -> tuple[Floats, Floats]:
+        """Where designs may lie: the bounds, or under "shrink" what is left of them (n,), (n,)."""
+        space = self.space
+        low, high = ((side - space.offset) * space.scale + space.centre for side in (space.lower, space.upper))
+        return np.clip(low, self.lower, self.upper), np.clip(high, self.lower, self.upper)
+
+    @property
     def is_test_problem(self) -> bool:
         """Whether it is one of ours, which never change, and not of the user's."""
         return self._recipe is not None

@@ -23,7 +23,7 @@ from robustforge.tables import Record
 
 OWN_CHAMPION = "bred for it"
 
-_HEURISTIC = re.compile(r"[0-9a-f]{16}")
+_CONTROL = re.compile(r"centre$|random$|cma-es")
 _STRONG = 3
 """Colours that bred heuristics take, one after the other."""
 
@@ -87,7 +87,7 @@ def _kind(run: Assessed, bred: set[str]) -> str:
     """Say what a contestant is; who is no heuristic of ours came from outside, to compare with."""
     if run.contestant in bred:
         return "bred"
-    return "comparator" if _HEURISTIC.fullmatch(run.contestant) else "control"
+    return "control" if _CONTROL.match(run.contestant) else "comparator"
 
 
 def _merged(runs: Sequence[Assessed], evidence: Evidence) -> list[Assessed]:

@@ -240,7 +240,7 @@ class Store:
 
     def assessed(self) -> list[Assessed]:
         """Return all assessed runs, sorted by key."""
-        if self._new or self._version < VERSION:
+        if self._new or next(self._rows("PRAGMA user_version"))[0] < VERSION:  # a writer may have added it by now
             return []
         rows = self._rows(f"SELECT {_ASSESSED} FROM assessed ORDER BY problem, budget, samples, contestant, repeat")
         return [

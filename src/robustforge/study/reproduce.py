@@ -167,12 +167,12 @@ class _Study:
         options: dict[str, Any] = {"store": self._store, "workers": self._workers, "attack": scale.attack}
         self._announce(f"{part.folder}: {runs} runs of {names} on {where}, worst of {part.samples:,}")
         found = assess(part.contestants, part.problems, runs=runs, samples=part.samples, budget=scale.budget, **options)
-        if found.new:
-            self._write(part.folder, found.runs)
+        self._write(part.folder, found.runs)
 
     def _write(self, folder: str, runs: Sequence[Any]) -> None:
         """Write assessed runs to their folder, together with those that are there."""
         path = self._results / folder / archive.ASSESSED
         before = archive.read_assessed(path) if path.exists() else []
         every = {run.key: run for run in (*before, *runs)}
-        archive.write_assessed(every.values(), self._results / folder)
+        if len(every) > len(before):
+            archive.write_assessed(every.values(), self._results / folder)

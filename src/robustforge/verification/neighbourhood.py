@@ -19,7 +19,7 @@ import numpy.typing as npt
 from numba import boolean, float64, int64, types, uint64
 
 from robustforge.core.compiler import compiled
-from robustforge.core.random import Stream, in_unit_ball, in_unit_box, normal, shuffle, uniform
+from robustforge.core.random import Stream, in_unit_ball, in_unit_box, normal, shuffle
 from robustforge.engine.optimizer import OnFailure, failure_error
 from robustforge.problem import Problem
 
@@ -257,38 +257,40 @@ def _draw_in_rounds(
 
     The rows of the first round are normal. Those of each further round are the rows of the round before in random
     order, four by four under an orthogonal matrix of +-1/2: so they are normal and independent of each other, too, and
-    lie at 60 degrees to the rows that they come from. (Wallace makes normal numbers in this way.) All rounds share the
-    lengths, which are drawn once.
+    lie at 60 degrees to the rows that they come from. (Wallace makes normal numbers in this way.) Each row has two
+    numbers more than there are coordinates, since the first m of m + 2 coordinates of a point on a sphere are uniform
+    in the ball.
     """
-    size = points.shape[0] // rounds // 4 * 4
-    order = np.arange(size)
-    points[:, :] = 0.0
-    for k in range(points.shape[0]):
+    rows, width = points.shape[0], active.size + 2
+    size = rows // rounds // 4 * 4
+    order, normals = np.arange(size), np.empty((rows, width))
+    for k in range(rows):
         if k < size or k >= rounds * size:
-            for i in active:
-                points[k, i] = normal(r)
+            for i in range(width):
+                normals[k, i] = normal(r)
     for number in range(1, rounds):
         shuffle(r, order)
-        last = points[(number - 1) * size : number * size]
+        last = normals[(number - 1) * size : number * size]
         for first in range(0, size, 4):
             a = number * size + first
             b, c, d = a + 1, a + 2, a + 3
             for k in range(4):
-                points[a + k] = last[order[first + k]]
-            _turn(points[a], points[b], 1.0)
-            _turn(points[c], points[d], 1.0)
-            _turn(points[a], points[c], 0.5)
-            _turn(points[b], points[d], 0.5)
-    lengths = np.empty(size)
-    for k in range(size):
-        lengths[k] = uniform(r) ** (1.0 / active.size)
-    for k in range(points.shape[0]):
-        row = points[k]
-        factor = lengths[k % size] / _norm(row)
-        for i in range(row.size):
-            row[i] = centre[i] + radii[i] * factor * row[i]
-            if clip:
-                row[i] = min(max(row[i], lower[i]), upper[i])
+                normals[a + k] = last[order[first + k]]
+            _turn(normals[a], normals[b], 1.0)
+            _turn(normals[c], normals[d], 1.0)
+            _turn(normals[a], normals[c], 0.5)
+            _turn(normals[b], normals[d], 0.5)
+    for k in range(rows):
+        point, row = points[k], normals[k]
+        factor = 1.0 / _norm(row)
+        if active.size < point.size:
+            point[:] = centre
+        for i in range(active.size):
+            j = active[i]
+            point[j] = centre[j] + radii[j] * factor * row[i]
+        if clip:
+            for j in range(point.size):
+                point[j] = min(max(point[j], lower[j]), upper[j])
 
 
 @compiled
