@@ -8,6 +8,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from robustforge.analysis import Analysis as Analysis
+    from robustforge.analysis import analyse as analyse
     from robustforge.assessment import Assessment as Assessment
     from robustforge.assessment import Comparison as Comparison
     from robustforge.assessment import assess as assess
@@ -30,12 +32,14 @@ if TYPE_CHECKING:
     from robustforge.problem import Problem as Problem
     from robustforge.problem import problem as problem
     from robustforge.problem import problems as problems
+    from robustforge.report import report as report
     from robustforge.verification import Verification as Verification
     from robustforge.verification import verify as verify
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Analysis": "analysis",
     "AskTell": "contestants",
     "Assessment": "assessment",
     "Ball": "problem",
@@ -50,6 +54,7 @@ _HOMES = {
     "Problem": "problem",
     "RobustforgeError": "errors",
     "Verification": "verification",
+    "analyse": "analysis",
     "assess": "assessment",
     "compare": "assessment",
     "evolve": "evolution",
@@ -59,6 +64,7 @@ _HOMES = {
     "minimize": "engine",
     "problem": "problem",
     "problems": "problem",
+    "report": "report",
     "verify": "verification",
 }
 

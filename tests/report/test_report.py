@@ -20,7 +20,7 @@ from robustforge.analysis import Bred, Evidence, Outcome, archive
 from robustforge.analysis.effects import decomposition
 from robustforge.errors import MissingExtraError, StoreError, UnknownNameError
 from robustforge.evolution.settings import Settings
-from robustforge.report import landscapes, page_html, parts, write_report
+from robustforge.report import landscapes, page_html, parts, report
 from robustforge.report.commands import command
 from robustforge.report.drawing import Frame, draw, spread
 from robustforge.report.words import chance, duration, number, short, with_error
@@ -377,7 +377,7 @@ def test_one_evolution_can_be_had_alone(store, tmp_path):
     assert "ackley-3d" in text
     assert "ackle" in run("report", store, "--name", "ackle", "-o", tmp_path / "no.html", code=2).stderr
     with pytest.raises(UnknownNameError):
-        write_report(str(store), tmp_path / "no.html", ["ackle"])
+        report(str(store), tmp_path / "no.html", ["ackle"])
     assert not (tmp_path / "no.html").exists()
 
 
@@ -427,15 +427,15 @@ def test_the_store_is_not_written_over(store, tmp_path):
 def test_a_missing_package_is_named(store, tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=rf"{package}.*robustforge\[report\]"):
-        write_report(str(store), tmp_path / "no.html")
+        report(str(store), tmp_path / "no.html")
 
 
 def test_a_folder_of_results_becomes_a_page(tmp_path):
     whole = full_evidence()
     archive.write_outcome(replace(whole.outcomes[0], bred=whole.outcomes[0].bred[:9]), tmp_path / "results" / "one")
     archive.write_assessed(whole.assessed, tmp_path / "results")
-    write_report(tmp_path / "results", tmp_path / "report.html")
+    report(tmp_path / "results", tmp_path / "report.html")
     text = texts((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert "alone/multipeak-f2-4d" in text
     with pytest.raises(StoreError):
-        write_report(tmp_path / "results" / "nothing", tmp_path / "no.html")
+        report(tmp_path / "results" / "nothing", tmp_path / "no.html")

@@ -24,9 +24,9 @@ def report(source: str, output: str, names: tuple[str, ...]) -> None:
     from pathlib import Path
 
     from robustforge.cli import records, screens
-    from robustforge.report import write_report
+    from robustforge.report import report as write
 
     records.check_folder(output)
     with screens.waiting("drawing the page"):
-        write_report(source, output, names)
+        write(source, output, names)
     click.echo(f"{output}: written, {Path(output).stat().st_size / 1e6:.1f} MB; any browser shows it")

@@ -13,10 +13,10 @@ from pathlib import Path
 from robustforge.analysis import Evidence, read_evidence
 from robustforge.errors import MissingExtraError, StoreError
 
-__all__ = ["page_html", "write_report"]
+__all__ = ["page_html", "report"]
 
 
-def write_report(path: str | Path, output: str | Path, names: Sequence[str] = ()) -> None:
+def report(path: str | Path, output: str | Path, names: Sequence[str] = ()) -> None:
     """Write a page about a store or a folder of results; a running evolution is not disturbed.
 
     Args:
