@@ -13,6 +13,7 @@ import textwrap
 import types
 from pathlib import Path
 
+import cloudpickle
 import pytest
 
 import robustforge
@@ -37,6 +38,7 @@ def test_code_blocks(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     module = types.ModuleType("document")
     monkeypatch.setitem(sys.modules, "document", module)
+    cloudpickle.register_pickle_by_value(module)  # travels to other processes as the code of a script does
     monkeypatch.setattr(Network, "_alternatives", [*Network.alternatives()])  # an example may add one
     namespace = module.__dict__
     for kind, body in blocks(path, "python", "text"):

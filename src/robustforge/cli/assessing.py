@@ -69,9 +69,7 @@ def assess(ctx: click.Context, /, as_json: bool, csv_file: str | None, **given: 
     ctx.exit(FAILED if record["failures"] == len(found.runs) else 0)
 
 
-@click.command(
-    epilog=examples("robustforge compare rpso rpso+dd random centre --problems sphere,ackley --runs 20 --samples 10000")
-)
+@click.command(epilog=examples("robustforge compare rpso rpso+dd random --problems sphere --runs 20"))
 @_assessing
 @click.option("--by", type=click.Choice(("value", "attacked")), default="value", help="Sampled or attacked worst case.")
 @click.pass_context
