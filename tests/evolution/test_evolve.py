@@ -475,3 +475,12 @@ def test_wrong_problems_say_what_is_wrong():
         rf.evolve(sphere(), callback=3)
     with pytest.raises(ProblemError, match="twice"):
         rf.evolve([sphere(), sphere()])
+
+
+def test_a_wide_first_generation_is_bred_from_its_best():
+    wide = rf.evolve(sphere(), first=20, **SMALL)
+    assert [len(generation.population) for generation in wide.generations] == [20, 6, 6]
+    assert set(wide.generations[0].population[:2]) <= set(wide.generations[1].population)  # the elites
+    assert wide.progress.made == 20 * 3 + 2 * 6 * 3 + 5 * 5
+    with pytest.raises(EvolutionError, match="must not be smaller"):
+        rf.evolve(sphere(), first=3, **SMALL)

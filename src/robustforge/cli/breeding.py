@@ -29,6 +29,9 @@ COUNT, PAIR = click.IntRange(min=1), click.IntRange(min=2)
 
 _breeding = options(
     click.option("--population", type=PAIR, default=50, metavar="N", help="Heuristics in a generation."),
+    click.option(
+        "--first", type=COUNT, metavar="N", show_default="population", help="Random heuristics to begin with."
+    ),
     click.option("--generations", type=COUNT, default=40, metavar="N", help="Generations, the random first included."),
     click.option("--repeats", type=COUNT, default=20, metavar="N", help="Runs of each heuristic on each problem."),
     click.option("--budget", type=click.IntRange(min=10), default=2000, metavar="N", help="Evaluations of a run."),
@@ -101,7 +104,7 @@ def evolve(
     if ctx.get_parameter_source("dimension") is ParameterSource.DEFAULT:
         place["dimension"] = None
     chosen = evolutions.chosen_problems(problems, objective, place)
-    settings = {**given, "race": race or 0.0}
+    settings = {**given, "race": race or 0.0, "first": given["first"] or 0}
     evolution = evolutions.new_evolution(name, chosen, parse_grammar(grammar, only, without, fix), settings)
     try:
         with interruptible_once(), live.watching(evolution, to_stderr=as_json) as after_each:

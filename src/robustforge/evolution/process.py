@@ -56,9 +56,9 @@ class Process:
         for number in range(settings.generations):
             rng = breeding_generator(settings, number)
             if number == 0:
-                population = first_population(settings.population, evolution.grammar, rng)
+                population = first_population(settings.first_size, evolution.grammar, rng)
             else:
-                population = breed(evolution.population, settings, evolution.grammar, rng)
+                population = breed(evolution.population[: settings.population], settings, evolution.grammar, rng)
             evolution.generations.append(self._ranked(number, population, settings.repeats))
             if callback is not None:
                 try:

@@ -21,6 +21,7 @@ class Settings:
 
     Attributes:
         population: Heuristics in a generation.
+        first: Random heuristics of the first generation, of which the best are bred from; 0 for no more than later.
         generations: Populations that are evaluated, the first, random one included.
         repeats: Runs of each heuristic on each problem, in each generation.
         budget: Evaluations of a run.
@@ -38,6 +39,7 @@ class Settings:
     """
 
     population: int = 50
+    first: int = 0
     generations: int = 40
     repeats: int = 20
     budget: int = 2000
@@ -68,6 +70,12 @@ class Settings:
                 f"got a population of {self.population} and {self.elites} elites",
                 "Enlarge the population, or lower the elites",
             )
+        if 0 < self.first < self.population:
+            raise EvolutionError(
+                "the first generation must not be smaller than the others",
+                f"got {self.first} and a population of {self.population}",
+                "Enlarge it, or leave it out",
+            )
         for name, most in (("mutation", 1.0), ("refinement", 1.0), ("race", 0.5)):
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0.0 <= value <= most:
@@ -80,16 +88,26 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain data, those that came later only where they change something."""
-        return {name: value for name, value in asdict(self).items() if name != "refinement" or value}
+        return {name: value for name, value in asdict(self).items() if name not in _LATER or value}
+
+    @property
+    def first_size(self) -> int:
+        """Heuristics of the first generation."""
+        return self.first or self.population
 
     def most_runs(self, problems: int) -> int:
         """Return how many runs an evolution makes; with a race, at most."""
         last = min(self.finalists, self.population) * self.final_repeats
-        return problems * (self.generations * self.population * self.repeats + last)
+        bred = self.first_size + (self.generations - 1) * self.population
+        return problems * (bred * self.repeats + last)
 
+
+_LATER = ("first", "refinement")
+"""Settings that came after the first stores: left out where they change nothing, so that those can be gone on with."""
 
 _LEAST = {
     "population": 2,
+    "first": 0,
     "generations": 1,
     "repeats": 1,
     "budget": 10,
