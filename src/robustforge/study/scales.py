@@ -81,8 +81,8 @@ SCALES = {
         rival_budget=200,
     ),
     "small": Scale(
-        breeding={"population": 50, "generations": 20, **_RACE},
-        breeding_large={"population": 30},
+        breeding={"population": 100, "first": 400, "generations": 25, **_RACE},
+        breeding_large={"population": 60, "first": 240, "generations": 20},
         tuning=_TUNING,
         tuning_large={"population": 10, "generations": 4},
         runs=200,
