@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from threading import Lock
+from threading import Lock, local
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from numba import boolean, float64, int64, types, uint64
 
 from robustforge.core.compiler import compiled
 from robustforge.core.random import Stream, in_unit_ball, in_unit_box, normal, shuffle
+from robustforge.core.state import copy
 from robustforge.engine.optimizer import OnFailure, failure_error
 from robustforge.problem import Problem
 
@@ -31,7 +32,7 @@ _PREPARING = Lock()
 BLOCK_NUMBERS = 2**17
 """Coordinates of a block of points, which one thread draws and evaluates at a time."""
 
-ROUNDS = 16
+ROUNDS = 32
 """How often the directions of a block are used, each time mixed anew."""
 
 _LEAST_ROUND = 64
@@ -54,7 +55,7 @@ class Neighbourhood:
 
     def __init__(self, problem: Problem, x: Floats, cores: int | None = None) -> None:
         geometry = problem.geometry
-        self._cores = cores or os.cpu_count() or 1
+        self._cores, self._own = cores or os.cpu_count() or 1, local()
         self.problem, self.design = problem, x
         self.centre, self.radii, self.active = x + geometry.offset, geometry.radii, geometry.active
         self.size, self.is_box = int(self.active.size), geometry.is_box
@@ -84,15 +85,25 @@ class Neighbourhood:
             stream: Decides them.
             rounds: How often directions are used; 1 draws each afresh.
         """
-        points = np.empty((count, self.problem.dimension))
-        p = self.problem
-        rounds = 1 if self.is_box else max(min(rounds, count // _LEAST_ROUND), 1)
+        points, normals = np.empty((count, self.problem.dimension)), np.empty((count, self.size + 2))
+        self._fill(points, normals, stream, rounds)
+        return points
+
+    def _fill(self, points: Floats, normals: Floats, stream: Stream, rounds: int) -> None:
+        p, rounds = self.problem, 1 if self.is_box else max(min(rounds, len(points) // _LEAST_ROUND), 1)
         place = self.active, self.centre, self.radii, self.clip, p.lower, p.upper
         if rounds == 1:
             _draw(stream, self.is_box, *place, points)
         else:
-            _draw_in_rounds(stream, rounds, *place, points)
-        return points
+            _draw_in_rounds(stream, rounds, *place, normals, points)
+
+    def _room(self, count: int) -> tuple[Floats, Floats]:
+        """Return arrays for so many points and their normals, this thread's own: new ones would cost page faults."""
+        known = getattr(self._own, "room", None)
+        if known is None or len(known[0]) < count:
+            known = np.empty((count, self.problem.dimension)), np.empty((count, self.size + 2))
+            self._own.room = known
+        return known[0][:count], known[1][:count]
 
     def evaluate(self, points: Floats) -> Floats:
         """Return the values of points (k, n), large batches on all cores.
@@ -105,7 +116,8 @@ class Neighbourhood:
 
     def worst_drawn(self, count: int, stream: Stream, keep: int, rounds: int = ROUNDS) -> tuple[Floats, Floats]:
         """Draw so many points and return the worst few, the worst first: their values (k,), and they (k, n)."""
-        points = self.draw(count, stream, rounds)
+        points, normals = self._room(count)
+        self._fill(points, normals, stream, rounds)
         values = self._values(points)
         worst = _highest(values, keep)
         return values[worst], points[worst]
@@ -251,6 +263,7 @@ def _draw_in_rounds(
     clip: bool,
     lower: Floats,
     upper: Floats,
+    normals: Floats,
     points: Floats,
 ) -> None:
     """Fill the rows of `points` with points uniform in the ball, like `_draw`, most of them without new normals.
@@ -259,47 +272,52 @@ def _draw_in_rounds(
     order, four by four under an orthogonal matrix of +-1/2: so they are normal and independent of each other, too, and
     lie at 60 degrees to the rows that they come from. (Wallace makes normal numbers in this way.) Each row has two
     numbers more than there are coordinates, since the first m of m + 2 coordinates of a point on a sphere are uniform
-    in the ball.
+    in the ball. `normals` is room for these rows.
     """
     rows, width = points.shape[0], active.size + 2
     size = rows // rounds // 4 * 4
-    order, normals = np.arange(size), np.empty((rows, width))
+    order = np.arange(size)
     for k in range(rows):
         if k < size or k >= rounds * size:
             for i in range(width):
                 normals[k, i] = normal(r)
     for number in range(1, rounds):
         shuffle(r, order)
-        last = normals[(number - 1) * size : number * size]
+        before = normals[(number - 1) * size : number * size]
         for first in range(0, size, 4):
-            a = number * size + first
-            b, c, d = a + 1, a + 2, a + 3
-            for k in range(4):
-                normals[a + k] = last[order[first + k]]
-            _turn(normals[a], normals[b], 1.0)
-            _turn(normals[c], normals[d], 1.0)
-            _turn(normals[a], normals[c], 0.5)
-            _turn(normals[b], normals[d], 0.5)
+            a, b, c, d = (
+                before[order[first]],
+                before[order[first + 1]],
+                before[order[first + 2]],
+                before[order[first + 3]],
+            )
+            e = number * size + first
+            _mix(a, b, c, d, normals[e], normals[e + 1], normals[e + 2], normals[e + 3])
+    whole = active.size == points.shape[1]
     for k in range(rows):
         point, row = points[k], normals[k]
         factor = 1.0 / _norm(row)
-        if active.size < point.size:
-            point[:] = centre
-        for i in range(active.size):
-            j = active[i]
-            point[j] = centre[j] + radii[j] * factor * row[i]
+        if whole:
+            for i in range(point.size):
+                point[i] = centre[i] + radii[i] * factor * row[i]
+        else:
+            copy(centre, point)
+            for i in range(active.size):
+                point[active[i]] += radii[active[i]] * factor * row[i]
         if clip:
-            for j in range(point.size):
-                point[j] = min(max(point[j], lower[j]), upper[j])
+            for i in range(point.size):
+                point[i] = min(max(point[i], lower[i]), upper[i])
 
 
 @compiled
-def _turn(a: Floats, b: Floats, factor: float) -> None:
-    """Replace two vectors by their sum and their difference, times a factor."""
+def _mix(a: Floats, b: Floats, c: Floats, d: Floats, e: Floats, f: Floats, g: Floats, h: Floats) -> None:
+    """Write four rows turned by an orthogonal matrix, all of whose entries are +-1/2, to four others."""
     for i in range(a.size):
-        x, y = a[i], b[i]
-        a[i] = factor * (x + y)
-        b[i] = factor * (x - y)
+        plus, minus, more, less = a[i] + b[i], a[i] - b[i], c[i] + d[i], c[i] - d[i]
+        e[i] = 0.5 * (plus + more)
+        f[i] = 0.5 * (plus - more)
+        g[i] = 0.5 * (minus + less)
+        h[i] = 0.5 * (minus - less)
 
 
 @compiled
@@ -352,7 +370,7 @@ def _prepare() -> None:
     draw: Any = _draw
     draw.compile((uint64[::1], boolean, int64[::1], vector, vector, boolean, vector, vector, matrix))
     in_rounds: Any = _draw_in_rounds
-    in_rounds.compile((uint64[::1], int64, int64[::1], vector, vector, boolean, vector, vector, matrix))
+    in_rounds.compile((uint64[::1], int64, int64[::1], vector, vector, boolean, vector, vector, matrix, matrix))
     evaluate: Any = _evaluate
     objective = types.FunctionType(float64(vector, vector))
     evaluate.compile((matrix, vector, vector, boolean, vector, vector, objective, vector, vector))
