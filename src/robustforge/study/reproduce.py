@@ -6,6 +6,7 @@ stopped.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,9 +86,11 @@ class _Study:
         self._scale, self._store, self._results = scale, store, results
         self._workers, self._announce, self._watch = workers, announce, watch
         self._bred: dict[Case, Heuristic] = {}
+        self._controls = tuple(as_contestant(name) for name in CONTROLS)
 
     def run(self) -> None:
         """Breed everything, then assess it, more and more thoroughly."""
+        self._results.mkdir(parents=True, exist_ok=True)  # what cannot be had is missed now, and not after hours
         for case in (*champions(), *comparators()):
             self._bred[case] = self._champion(case)
         self._recall()
@@ -114,8 +117,9 @@ class _Study:
     def _published(self, folder: Path, evolution: Evolution) -> Heuristic:
         """Return a champion from the results, if it was bred with the settings that are asked for."""
         outcome = archive.read_outcome(folder)
-        wanted = {key: value for key, value in described(evolution).items() if key != "version"}
-        differ = [key for key, value in wanted.items() if outcome.settings.get(key) != value]
+        wanted = json.loads(json.dumps(described(evolution)))
+        keys = dict.fromkeys([*wanted, *outcome.settings])
+        differ = [key for key in keys if key != "version" and outcome.settings.get(key) != wanted.get(key)]
         if differ or outcome.champion is None:
             fact = f"{folder} was made with another {', '.join(differ) or 'state: it is not finished'}"
             fix = "Name another folder with --results, or the scale that it was made with"
@@ -138,7 +142,7 @@ class _Study:
         scale = self._scale
         for case in champions():
             yield Part(case.name, (self._contestant(case),), case.problems, scale.runs, scale.samples)
-        controls = tuple(as_contestant(name) for name in CONTROLS)
+        controls = self._controls
         for dimension in DIMENSIONS:
             general = self._contestant(Case(dimension, GENERAL))
             rivals = [
@@ -170,9 +174,10 @@ class _Study:
         self._write(part.folder, found.runs)
 
     def _write(self, folder: str, runs: Sequence[Any]) -> None:
-        """Write assessed runs to their folder, together with those that are there."""
+        """Write assessed runs to their folder, together with those of the same contestants that are there."""
         path = self._results / folder / archive.ASSESSED
-        before = archive.read_assessed(path) if path.exists() else []
+        known = {each.id for each in self._controls} | {heuristic.id for heuristic in self._bred.values()}
+        before = [run for run in (archive.read_assessed(path) if path.exists() else []) if run.contestant in known]
         every = {run.key: run for run in (*before, *runs)}
-        if len(every) > len(before):
+        if {key: run.value for key, run in every.items()} != {run.key: run.value for run in before}:
             archive.write_assessed(every.values(), self._results / folder)

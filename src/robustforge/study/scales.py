@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from robustforge.errors import UnknownNameError
-from robustforge.study.cases import DIMENSIONS, Case
+from robustforge.study.cases import DIMENSIONS, Case, champions, comparators
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,10 @@ class Scale:
     rival_budget: int
 
     def settings(self, case: Case) -> dict[str, Any]:
-        """Return the settings of a case's evolution."""
+        """Return the settings of a case's evolution; each case has a seed, and so a first generation, of its own."""
         common, large = (self.tuning, self.tuning_large) if case.is_comparator else (self.breeding, self.breeding_large)
-        return {**common, **(large if case.dimension == DIMENSIONS[1] else {})}
+        seed = 1 + (*champions(), *comparators()).index(case)
+        return {**common, **(large if case.dimension == DIMENSIONS[1] else {}), "seed": seed}
 
 
 _RACE = {"race": 0.05, "samples": 2000, "refinement": 0.5}
