@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 from robustforge.errors import UnknownNameError
-from robustforge.study.cases import DIMENSIONS, Case, champions, comparators
+from robustforge.study.cases import DIMENSIONS, Case
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,7 @@ class Scale:
     def settings(self, case: Case) -> dict[str, Any]:
         """Return the settings of a case's evolution; each case has a seed, and so a first generation, of its own."""
         common, large = (self.tuning, self.tuning_large) if case.is_comparator else (self.breeding, self.breeding_large)
-        seed = 1 + (*champions(), *comparators()).index(case)
-        return {**common, **(large if case.dimension == DIMENSIONS[1] else {}), "seed": seed}
+        return {**common, **(large if case.dimension == DIMENSIONS[1] else {}), "seed": crc32(case.name.encode())}
 
 
 _RACE = {"race": 0.05, "samples": 2000, "refinement": 0.5}
