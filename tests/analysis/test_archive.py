@@ -19,10 +19,11 @@ from robustforge.store import CHECKPOINTS, Assessed
 
 SMALL = {"population": 5, "generations": 2, "repeats": 2, "budget": 100, "samples": 50, "final_repeats": 2}
 
+PROBLEM = '{"name": "p", "dimension": 3}'
 RUNS = [
-    Assessed("id", 'a, "b"\nü', '{"name": "p"}', 100, 50, True, 2**53 - 1, 0, value=1 / 3, attacked=math.inf,
+    Assessed("id", 'a, "b"\nü', PROBLEM, 100, 50, True, 2**53 - 1, 0, value=1 / 3, attacked=math.inf,
              nominal=5e-324, nfev=99, curve=(math.nan, *(1 / share for share in CHECKPOINTS[1:])), seconds=0.1),
-    Assessed("cma-es (pycma 4)", "cma-es", '{"name": "p"}', 100, 50, False, 1, 1, failure="ValueError: no, really"),
+    Assessed("cma-es (pycma 4)", "cma-es", PROBLEM, 100, 50, False, 1, 1, failure="ValueError: no, really"),
 ]  # fmt: skip
 
 
@@ -31,7 +32,7 @@ def outcome(name="one", **changes):
     made = Outcome(
         name=name,
         problems=("p", 'q, "r"'),
-        settings={"budget": 100, "problems": [{"name": "p"}]},
+        settings={"budget": 100, "problems": [{"name": name, "dimension": 3} for name in ("p", 'q, "r"')]},
         grammar={"name": "paper", "restrictions": {}, "fingerprint": "0" * 16},
         bred=tuple(Bred(each, k, 7 + k, (k + 1 / 3, math.inf)) for k, each in enumerate(bred)),
         fitness=((1 / 3, 0.5), (0.1, 0.2)),
@@ -149,7 +150,10 @@ DAMAGES = {
     "no text": lambda folder: (folder / "evolution.json").write_bytes(b"\xff\xfe\x00"),
     "another format": edited(lambda record: record.update(format="robustforge-outcome/2")),
     "no settings": edited(lambda record: record.pop("settings")),
-    "other problems": edited(lambda record: record.update(problems=["x"])),
+    "other problems": edited(lambda record: record["settings"].update(problems=[{"name": "x", "dimension": 3}])),
+    "problems that are none": edited(lambda record: record["settings"].update(problems="abc")),
+    "empty settings": edited(lambda record: record.update(settings={})),
+    "a budget that is none": edited(lambda record: record["settings"].update(budget="many")),
     "a champion that is none": edited(lambda record: record.update(champion={"outer": 3})),
     "a fitness that is none": edited(lambda record: record.update(fitness=[["a", "b"]])),
     "no heuristics": lambda folder: (folder / "heuristics.csv.gz").unlink(),

@@ -163,7 +163,7 @@ def test_some_by_name(kept):
 
 
 def test_a_store_of_assessed_runs_alone(tmp_path):
-    run = Assessed("a", "a", '{"name": "p"}', 10, 10, False, 1, 0, value=1.0, attacked=1.0, nominal=1.0)
+    run = Assessed("a", "a", '{"name": "p", "dimension": 3}', 10, 10, False, 1, 0, value=1.0, attacked=1.0, nominal=1.0)
     with Store.open(tmp_path / "s.db") as store:
         store.add_assessed([run])
     found = read_evidence(tmp_path / "s.db")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,19 +41,22 @@ BAD = [11.0, 12.0, 13.0, 14.0, 15.0, 16.0]
 
 
 def test_a_summary_by_hand():
-    (row,) = summaries(runs("one", [4.0, None, 1.0, 2.0, 3.0], attacked=8.0))
+    (row,) = summaries(runs("one", [4.0, 1.0, 2.0, 3.0], attacked=8.0))
     assert (row["problem"], row["contestant"], row["budget"], row["samples"]) == ("p", "one", 100, 50)
-    assert (row["runs"], row["failures"]) == (5, 1)
+    assert (row["runs"], row["failures"]) == (4, 0)
     assert (row["mean"], row["median"], row["q1"], row["q3"]) == (2.5, 2.5, 1.75, 3.25)
     assert (row["least"], row["most"], row["attacked"], row["nominal"]) == (1.0, 4.0, 8.0, 0.5)
     assert row["se"] == pytest.approx(math.sqrt(5 / 3) / 2)
     assert row["attacked_se"] == 0.0
 
 
-def test_of_failures_alone_there_is_a_row_and_no_number():
-    (row,) = summaries(runs("one", [None, None]))
-    assert (row["runs"], row["failures"]) == (2, 2)
-    assert all(math.isnan(row[key]) for key in ("mean", "se", "q1", "median", "q3", "least", "most", "attacked"))
+def test_a_failure_is_infinitely_bad_in_every_table():
+    failing = runs("one", [1.0, None, 2.0, 3.0])
+    (row,) = summaries(failing)
+    assert (row["runs"], row["failures"], row["mean"], row["most"]) == (4, 1, math.inf, math.inf)
+    assert (row["least"], row["median"]) == (1.0, 3.0)
+    assert math.isnan(row["se"])
+    assert comparison([*failing, *runs("two", BAD)]).cells[0]["mean"] == math.inf
 
 
 def test_the_best_has_the_lowest_mean_and_who_cannot_be_told_from_it_is_tied():
@@ -147,7 +151,7 @@ def test_budget_and_samples_become_part_of_a_label_where_they_differ():
     assert labels(usual, runs("a", [1.0], budget=500)) == ["a@100", "a@500"]
     assert labels(usual, runs("b@500", [1.0], contestant="b", budget=500)) == ["a", "b@500"]
     assert labels(usual, runs("a", [1.0], samples=5000)) == ["a (50 samples)", "a (5,000 samples)"]
-    assert labels(usual, runs("a", [1.0], "q", samples=5000)) == ["a", "a"]  # on another problem, so no mix-up
+    assert labels(usual, runs("a", [1.0], "q", samples=5000)) == ["a (50 samples)", "a (5,000 samples)"]
 
 
 def test_two_contestants_of_one_name_are_told_apart():
@@ -170,7 +174,8 @@ def test_two_problems_of_one_name_are_told_apart():
 
 
 def curved(name, *curves, **other):
-    return [run for curve in curves for run in runs(name, [1.0], curve=tuple(curve), **other)]
+    every = [run for curve in curves for run in runs(name, [1.0], curve=tuple(curve), **other)]
+    return [replace(run, seed=seed) for seed, run in enumerate(every)]
 
 
 def test_the_way_to_a_design_by_hand():
@@ -185,6 +190,20 @@ def test_the_way_to_a_design_by_hand():
 
 def test_a_run_without_a_way_does_not_count():
     assert anytime(runs("a", [None, None])) == []
-    table = anytime([*curved("a", [2.0] * len(CHECKPOINTS)), *runs("a", [None])])
+    table = anytime([*curved("a", [2.0] * len(CHECKPOINTS)), *runs("a", [1.0, None])[1:]])
     assert {row["runs"] for row in table} == {1}
     assert len(table) == len(CHECKPOINTS)
+
+
+def test_a_run_with_and_without_attack_is_one_run():
+    plain = [replace(run, attack=False) for run in runs("a", GOOD)]
+    (row,) = summaries([*runs("a", GOOD, attacked=9.0), *plain])
+    assert (row["runs"], row["attacked"]) == (len(GOOD), 9.0)
+
+
+def test_who_is_clearly_better_but_for_one_run_is_not_called_worse():
+    steady, wild = [1.0 + k / 100 for k in range(20)], [0.9 - k / 100 for k in range(19)] + [10.0]
+    row = cell(comparison([*runs("steady", steady), *runs("wild", wild)]).cells, "wild")
+    assert row["p"] < 0.001
+    assert row["a12"] < 0.5
+    assert row["is_tied"]

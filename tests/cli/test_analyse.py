@@ -66,7 +66,7 @@ def test_the_whole_screen(place):
     best = POOL[0].champion.components()
     lines = [line for line in text.splitlines() if line.startswith("  30d/one  ")]
     assert lines[0].split()[1] == best["group"]
-    assert "no experiment" in flat
+    assert "on which selection has not acted" in flat
     strengths = text.split("What goes with a good place")[1].splitlines()
     assert strengths[3].split()[0] == "network"
     assert "Global" in strengths[3]

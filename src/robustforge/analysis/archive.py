@@ -18,7 +18,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from robustforge.analysis.evidence import Bred, Evidence, Outcome
+from robustforge.analysis.evidence import Bred, Evidence, Outcome, check_assessed, check_settings
 from robustforge.errors import StoreError, UnknownNameError
 from robustforge.heuristic import Heuristic
 from robustforge.store import Assessed
@@ -40,7 +40,7 @@ _PLAIN: dict[str, tuple[type, ...]] = {
     "begun": (str,),
     "ended": (str, type(None)),
 }
-_BROKEN = (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, zlib.error, csv.Error)
+_BROKEN = (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, RecursionError, zlib.error, csv.Error)
 
 
 def read(folder: Path, names: Sequence[str] = ()) -> Evidence:
@@ -51,15 +51,15 @@ def read(folder: Path, names: Sequence[str] = ()) -> Evidence:
         UnknownNameError: An evolution was named that is not there.
     """
     outcomes = [read_outcome(path.parent) for path in sorted(folder.rglob(EVOLUTION))]
-    assessed = [run for path in sorted(folder.rglob(ASSESSED)) for run in read_assessed(path)]
+    assessed = list({run.key: run for path in sorted(folder.rglob(ASSESSED)) for run in read_assessed(path)}.values())
     if not outcomes and not assessed:
         fact = f"{folder} has neither {EVOLUTION} nor {ASSESSED} in it"
         raise StoreError("a folder of results must hold some", fact, "`robustforge reproduce` fills one")
     known = {outcome.name: outcome for outcome in outcomes}
     for name in names:
         if name not in known:
-            raise UnknownNameError("run in this folder", name, known, f"robustforge runs {folder}")
-    chosen = [known[name] for name in names] if names else sorted(outcomes, key=lambda outcome: outcome.begun)
+            raise UnknownNameError("run in this folder", name, known, f"robustforge analyse {folder}")
+    chosen = [known[name] for name in dict.fromkeys(names)] or sorted(outcomes, key=lambda outcome: outcome.begun)
     return Evidence(str(folder), tuple(chosen), tuple(assessed), running=False)
 
 
@@ -70,7 +70,6 @@ def write_outcome(outcome: Outcome, folder: Path) -> None:
     record = {
         "format": FORMAT,
         **{key: getattr(outcome, key) for key in _PLAIN},
-        "problems": list(outcome.problems),
         "fitness": [[value if math.isfinite(value) else None for value in pair] for pair in outcome.fitness],
         "champion": outcome.champion.to_dict() if outcome.champion else None,
     }
@@ -84,7 +83,8 @@ def read_outcome(folder: Path) -> Outcome:
         record = json.loads(_bounded(path).decode())
         if record["format"] != FORMAT:
             raise ValueError(f'its format is {record["format"]!r}, not "{FORMAT}"')
-        problems = tuple(str(name) for name in record["problems"])
+        check_settings(record["settings"])
+        problems = tuple(problem["name"] for problem in record["settings"]["problems"])
         rows = _read_table(folder / HEURISTICS)
         return Outcome(
             **{key: _of_kind(record, key, kinds) for key, kinds in _PLAIN.items()},
@@ -106,7 +106,7 @@ def write_assessed(runs: Iterable[Assessed], folder: Path) -> None:
 def read_assessed(path: Path) -> list[Assessed]:
     """Return the assessed runs in a file that `write_assessed` made."""
     try:
-        return [_assessed(row) for row in _read_table(path)]
+        return list(check_assessed(_assessed(row) for row in _read_table(path)))
     except _BROKEN as error:
         raise _damaged(path, error) from error
 

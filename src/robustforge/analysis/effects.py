@@ -1,26 +1,25 @@
 """How much each component has to do with how good a heuristic is: an analysis of variance.
 
-The response is the place of a heuristic within its own evolution, from 0 (best) to 1 (worst). It is modelled as a mean,
-plus an effect of each component, plus one of each pair of components: functions that are orthonormal if the components
-are independent of each other and have the shares with which they were bred, so that the variance of an effect is the
-sum of its squared coefficients (the functional analysis of variance of Sobol). Shares as bred, and not all alternatives
-alike, since little is known of those that selection dropped early. Where a component is not applicable it has no
-effect: what a movement does is not put down to the choices that exist only within it.
+Only the first generations are used. Their heuristics are random derivations, independent of each other, so that this is
+an experiment; later ones are relatives that selection has spread, whose components and numbers come together.
+
+The response is the place of a heuristic among the random ones of its evolution, from 0 (best) to 1 (worst). It is
+modelled as a mean, plus an effect of each component, plus one of each pair of components: functions that are
+orthonormal if the components are independent of each other and have the shares with which they were drawn, so that the
+variance of an effect is the sum of its squared coefficients (the functional analysis of variance of Sobol). Where a
+component is not applicable it has no effect: what a movement does is not put down to the choices that exist only within
+it.
 
 The model is fitted to two halves of the heuristics, and a variance is the product of what both say: chance, which the
 halves do not share, cancels, so that what has no effect gets 0 on average, and not a little more. The fit is a ridge
 regression. A random forest, taken apart in the same way, divides an effect among all components that happen to go with
 it, and hardly finds a pair of which neither does anything alone; with alternatives this few a linear model does both.
-
-The figures are associations within what was bred, adjusted for the other components by the model. They are no
-experiment: relatives share their numbers as well as their components, selection spread both together, and the
-intervals, from resamples of the heuristics, know nothing of that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -44,7 +43,7 @@ _PERCENTILES = (5, 95)
 
 
 def effects(outcomes: Sequence[Outcome], seed: int = 1, resamples: int = RESAMPLES) -> Table:
-    """Return how much of the variance of the places each component explains by itself.
+    """Return how much of the variance of the places of random heuristics each component explains.
 
     Args:
         outcomes: Evolutions, pooled as they are given.
@@ -53,8 +52,8 @@ def effects(outcomes: Sequence[Outcome], seed: int = 1, resamples: int = RESAMPL
 
     Returns:
         Rows of component, effect (a share from 0 to 1), low and high (its 90% interval), best and worst: the
-        alternatives with the lowest and the highest place, all else being equal; `None` if there is only one. The
-        strongest comes first. With fewer than `LEAST` heuristics the numbers are NaN: nothing can be said.
+        alternatives with the lowest and the highest place, all else being equal; `None` if no effect can be told from
+        none. The strongest comes first. With fewer than `LEAST` random heuristics the numbers are NaN.
     """
     return decomposition(outcomes, seed, resamples)[0]
 
@@ -86,7 +85,7 @@ def decomposition(outcomes: Sequence[Outcome], seed: int = 1, resamples: int = R
     elif len(sample.places) >= LEAST:
         model = _Model(sample)
         for number, rng in enumerate(np.random.default_rng(seed).spawn(resamples)):
-            halves = [model.coefficients(rows) for rows in _halves(sample.runs, rng)]
+            halves = [model.coefficients(rows) for rows in _halves(sample, rng)]
             found[number] = model.shares(*halves)
             levels = [mean + new for mean, new in zip(levels, model.levels(halves[0] + halves[1]), strict=True)]
     effect = found.mean(axis=0)
@@ -99,7 +98,7 @@ def _effect_rows(sample: _Sample, figures: Floats, levels: list[Floats]) -> Tabl
     rows = []
     for place, (key, names) in enumerate(zip(sample.keys, sample.names, strict=True)):
         effect, low, high = figures[:, place, place].tolist()
-        several = len(names) > 1 and levels[place].any()
+        several = len(names) > 1 and low > 0.0
         best, worst = (names[levels[place].argmin()], names[levels[place].argmax()]) if several else (None, None)
         rows.append({"component": key, "effect": effect, "low": low, "high": high, "best": best, "worst": worst})
     return Table(sorted(rows, key=lambda row: -row["effect"]))
@@ -124,6 +123,7 @@ class _Sample:
         codes: Which of them each heuristic has (heuristics, components); -1 if the component is not applicable.
         places: Their places, from 0 to 1.
         runs: Which evolution they are of.
+        ids: Equal for the same heuristic in several evolutions.
     """
 
     keys: list[str]
@@ -131,9 +131,11 @@ class _Sample:
     codes: Ints
     places: Floats
     runs: Ints
+    ids: Ints
 
 
 def _sample(outcomes: Sequence[Outcome]) -> _Sample:
+    outcomes = [_unselected(outcome) for outcome in outcomes]
     rows = [row for outcome in outcomes for row in feature_rows(outcome)]
     keys = varying(rows)
     names = [_applicable([row[key] for row in rows], key) for key in keys]
@@ -142,7 +144,13 @@ def _sample(outcomes: Sequence[Outcome]) -> _Sample:
         codes[:, column] = [known.index(row[key]) if row[key] in known else -1 for row in rows]
     places = np.array([place for outcome in outcomes for place in _places(outcome)])
     runs = np.array([number for number, outcome in enumerate(outcomes) for _ in outcome.bred], np.intp)
-    return _Sample(keys, names, codes, places, runs)
+    ids = [bred.heuristic.id for outcome in outcomes for bred in outcome.bred]
+    return _Sample(keys, names, codes, places, runs, np.unique(ids, return_inverse=True)[1] if ids else runs)
+
+
+def _unselected(outcome: Outcome) -> Outcome:
+    """Return an evolution with its random heuristics alone."""
+    return replace(outcome, bred=tuple(bred for bred in outcome.bred if bred.generation == 0))
 
 
 def _applicable(found: list[str], key: str) -> list[str]:
@@ -161,14 +169,15 @@ def _places(outcome: Outcome) -> list[float]:
     return [shared[found] / (len(means) - 1) if len(means) > 1 else 0.5 for found in means]
 
 
-def _halves(runs: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def _halves(sample: _Sample, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Return a resample of the heuristics in two halves that share none, both with their part of each evolution."""
+    count = int(sample.ids.max()) + 1
+    second = (rng.permutation(count) % 2 == 1)[sample.ids]
     halves: tuple[list[Ints], list[Ints]] = ([], [])
-    for turn, run in enumerate(np.unique(runs)):
-        members = rng.permutation(np.flatnonzero(runs == run))
-        middle = (members.size + turn % 2) // 2
-        for half, part in zip(halves, (members[:middle], members[middle:]), strict=True):
-            half.append(rng.choice(part, part.size))
+    for run in np.unique(sample.runs):
+        for half, chosen in zip(halves, (~second, second), strict=True):
+            part = np.flatnonzero((sample.runs == run) & chosen)
+            half.append(rng.choice(part, part.size) if part.size else part)
     return np.concatenate(halves[0]), np.concatenate(halves[1])
 
 

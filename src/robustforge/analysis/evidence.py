@@ -5,6 +5,8 @@ A folder holds, for each evolution, what is needed to analyse it without its sin
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,3 +82,31 @@ class Evidence:
     outcomes: tuple[Outcome, ...]
     assessed: tuple[Assessed, ...]
     running: bool
+
+
+def check_settings(settings: Any) -> None:
+    """Raise `ValueError` if settings lack what every analysis needs of them."""
+    if not isinstance(settings, dict):
+        raise ValueError(f"settings are {settings!r}")
+    problems, budget = settings.get("problems"), settings.get("budget")
+    if not isinstance(problems, list) or not problems or not all(map(_is_problem, problems)):
+        raise ValueError(f"the settings' problems are {problems!r}")
+    if not isinstance(budget, int) or budget < 1:
+        raise ValueError(f"the settings' budget is {budget!r}")
+
+
+def check_assessed(runs: Iterable[Assessed]) -> tuple[Assessed, ...]:
+    """Return assessed runs, or raise `ValueError` if what they are about cannot be told."""
+    checked = tuple(runs)
+    for text in {run.problem for run in checked}:
+        if not _is_problem(json.loads(text)):
+            raise ValueError(f"an assessed problem is {text!r}")
+    for run in checked:
+        numbers = (run.value, run.attacked, run.nominal, run.seconds)
+        if not all(isinstance(number, (int, float)) for number in numbers) or not isinstance(run.budget, int):
+            raise ValueError(f"run {run.repeat} of {run.name!r} has no numbers")
+    return checked
+
+
+def _is_problem(data: Any) -> bool:
+    return isinstance(data, dict) and isinstance(data.get("name"), str) and isinstance(data.get("dimension"), int)

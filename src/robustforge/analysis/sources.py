@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from robustforge.analysis import archive
-from robustforge.analysis.evidence import Bred, Evidence, Outcome
+from robustforge.analysis.evidence import Bred, Evidence, Outcome, check_assessed, check_settings
+from robustforge.errors import RobustforgeError, StoreError
 from robustforge.evolution.fitness import Floats, order, scaled
 from robustforge.heuristic import Heuristic
 from robustforge.store import FINAL, Experiment, Run, Store
@@ -28,15 +30,29 @@ def read_evidence(path: str | Path, names: Sequence[str] = ()) -> Evidence:
     """
     if Path(path).is_dir():
         return archive.read(Path(path), names)
-    with Store.read(path) as store:
-        chosen = [store.experiment(name) for name in names] if names else store.experiments()
+    with Store.read(path) as store, _damage(str(path)):
+        chosen = [store.experiment(name) for name in dict.fromkeys(names)] or store.experiments()
         outcomes = tuple(outcome_of(store, experiment) for experiment in chosen if experiment.kind == "evolution")
-        return Evidence(str(path), outcomes, tuple(store.assessed()), Lock.is_held(store.path))
+        return Evidence(str(path), outcomes, check_assessed(store.assessed()), Lock.is_held(store.path))
+
+
+@contextmanager
+def _damage(path: str) -> Iterator[None]:
+    """Turn what does not fit together in a store into a sentence."""
+    try:
+        yield
+    except RobustforgeError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        fact = f"{path} is not: {type(error).__name__}: {error}"
+        raise StoreError("a store must be in order", fact, "Take it from a copy, or name another file") from error
 
 
 def outcome_of(store: Store, experiment: Experiment) -> Outcome:
     """Return what an evolution in a store has come to."""
-    runs, members, heuristics = store.runs(experiment), store.members(experiment), store.heuristics(experiment)
+    check_settings(experiment.settings)
+    members, heuristics = store.members(experiment), store.heuristics(experiment)
+    runs = store.runs(experiment)  # last: of a generation that is complete by now, all are there
     generations = sorted(number for number in members if number != FINAL)
     champion = experiment.champion or (members[generations[-1]][0] if generations else None)
     return Outcome(

@@ -1,7 +1,8 @@
 """From assessed runs to tables: what each contestant reaches, who is best, and who cannot be told from the best.
 
-As in the paper's results, a contestant is *tied* with the best of a problem if Wilcoxon's rank-sum test at 95% does not
-tell them apart; the p-value corrected by Holm's rule, for all comparisons of the table, stands beside it.
+As in the paper's results, a contestant is *tied* with the best of a problem, which has the lowest mean, if Wilcoxon's
+rank-sum test at 95% does not show it to be worse; the p-value corrected by Holm's rule, for all comparisons of the
+table, stands beside it. A run that failed counts as +inf everywhere.
 """
 
 from __future__ import annotations
@@ -104,21 +105,19 @@ def grouped(runs: Sequence[Assessed]) -> Groups:
     """Return runs by problem and by a label for each contestant, in the order in which they come.
 
     A contestant is somebody with a budget and a number of samples. Its label is what it was called last, with what
-    tells it from another one of the same name on that problem: the budget, the samples, or the beginning of its id.
+    tells it from another one of the same name: the budget, the samples, or the beginning of its id.
     """
-    names = {_who(run): run.name for run in runs}
-    present: dict[str, dict[Who, None]] = defaultdict(dict)
-    for run in runs:
-        present[run.problem][_who(run)] = None
-    labels = {
-        place: _told_apart(list(kinds), [[names[who] for who in kinds], *_DIFFERENCES])
-        for place, kinds in present.items()
-    }
-    names_of_problems = [[_problem_name(text) for text in present], _outside, _numbered(present)]
-    problems = _told_apart(list(present), names_of_problems)
+    chosen: dict[tuple[Who, str, int], Assessed] = {}
+    for run in sorted(runs, key=lambda run: run.attack):  # of a run with and without attack, the one with it
+        chosen[_who(run), run.problem, run.seed] = run
+    kept = [run for run in runs if chosen[_who(run), run.problem, run.seed] is run]
+    names = {_who(run): run.name for run in kept}
+    labels = _told_apart(list(names), [list(names.values()), *_DIFFERENCES])
+    places = list(dict.fromkeys(run.problem for run in kept))
+    problems = _told_apart(places, [[_problem_name(text) for text in places], _outside, _numbered(places)])
     found: Groups = defaultdict(list)
-    for run in runs:
-        found[problems[run.problem], labels[run.problem][_who(run)]].append(run)
+    for run in kept:
+        found[problems[run.problem], labels[_who(run)]].append(run)
     return dict(found)
 
 
@@ -168,8 +167,7 @@ def measured(runs: Sequence[Assessed], measure: Measure) -> Floats:
 
 
 def _summary(problem: str, label: str, group: Sequence[Assessed]) -> Record:
-    fine = [run for run in group if not run.failure]
-    values, attacked = measured(fine, "value"), measured(fine, "attacked")
+    values, attacked = measured(group, "value"), measured(group, "attacked")
     low, middle, high = _quartiles(values)
     return {
         "problem": problem,
@@ -177,29 +175,27 @@ def _summary(problem: str, label: str, group: Sequence[Assessed]) -> Record:
         "budget": group[0].budget,
         "samples": group[0].samples,
         "runs": len(group),
-        "failures": len(group) - len(fine),
+        "failures": sum(bool(run.failure) for run in group),
         "mean": _mean(values),
         "se": standard_error(values),
         "q1": float(low),
         "median": float(middle),
         "q3": float(high),
-        "least": float(values.min()) if fine else np.nan,
-        "most": float(values.max()) if fine else np.nan,
+        "least": float(values.min()),
+        "most": float(values.max()),
         "attacked": _mean(attacked),
         "attacked_se": standard_error(attacked),
-        "nominal": _mean(measured(fine, "nominal")),
+        "nominal": _mean(measured(group, "nominal")),
     }
 
 
 def _quartiles(values: Floats) -> Floats:
     """Return the quartiles; among values of which some are infinite, the nearest value to each."""
-    if not values.size:
-        return np.full(3, np.nan)
     return np.asarray(np.percentile(values, (25, 50, 75), method="linear" if np.isfinite(values).all() else "nearest"))
 
 
 def _mean(values: Floats) -> float:
-    return float(values.mean()) if values.size else float("nan")
+    return float(values.mean())
 
 
 def _cells(problem: str, samples: dict[str, Floats]) -> list[Record]:
@@ -209,6 +205,7 @@ def _cells(problem: str, samples: dict[str, Floats]) -> list[Record]:
     rows = []
     for label, values in samples.items():
         p = 1.0 if label == best else rank_sum(samples[best], values)
+        chance = 0.5 if label == best else a12(samples[best], values)
         rows.append(
             {
                 "problem": problem,
@@ -218,9 +215,9 @@ def _cells(problem: str, samples: dict[str, Floats]) -> list[Record]:
                 "median": float(np.median(values)),
                 "p": p,
                 "p_holm": 1.0,
-                "a12": 0.5 if label == best else a12(samples[best], values),
+                "a12": chance,
                 "is_best": label == best,
-                "is_tied": label == best or p >= LEVEL,
+                "is_tied": label == best or p >= LEVEL or chance <= 0.5,
             }
         )
     return rows

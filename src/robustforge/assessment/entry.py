@@ -138,7 +138,8 @@ def _tasks(
     """Return all runs that are asked for, problem by problem and contestant by contestant."""
     tasks = []
     for place, problem in enumerate(problems):
-        text = json.dumps(problem.to_dict(), sort_keys=True)
+        own = {} if problem.is_test_problem else {"own": True}  # cannot be taken for a test problem of the same name
+        text = json.dumps({**problem.to_dict(), **own}, sort_keys=True)
         for number, each in enumerate(contestants):
             for repeat in range(runs):
                 run = Assessed(

@@ -215,9 +215,9 @@ def _effects(rows: Sequence[Record]) -> list[RenderableType]:
     for row in rows:
         table.add_row(row["component"], *_strength(row), row["best"] or "-", row["worst"] or "-")
     note = (
-        "Share of the variance of the heuristics' places that a component explains by itself; best and worst: its "
-        "alternatives, all else being equal. These are associations within what was bred, adjusted for the other "
-        "components, and no experiment: relatives have numbers in common as well as components."
+        "Among the random heuristics of the first generations, on which selection has not acted: the share of the "
+        "variance of their places that a component explains, and its best and worst alternative, all else being equal "
+        "(shown where an effect can be told from none)."
     )
     return [indented(table), "", indented(Text(note, style="dim"))]
 

@@ -16,7 +16,7 @@ _SHOWN = 6
 
 def show(*parts: RenderableType) -> None:
     """Print to stdout, without the blanks that pad a table on the right."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)  # a name may look like markup
     with console.capture() as capture:
         for part in parts:
             console.print(part)

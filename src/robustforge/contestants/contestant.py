@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -118,20 +118,21 @@ class AskTell(Contestant):
             search.tell(_values(problem, points))
             spent += len(points)
             while len(designs) < len(marks) and marks[len(designs)] <= spent:
-                designs.append(_copy(search.design))
-        x = search.design
-        if x is None:
+                designs.append(None if search.design is None else _checked(search.design, problem))
+        if search.design is None:
             raise RuntimeError(f"{self.name} has no design after {spent} of {budget} evaluations")
-        last = np.clip(_checked(np.array(x, dtype=np.float64), problem), problem.lower, problem.upper)
+        last = _checked(search.design, problem)
         return Finish(last, spent, (*designs, *(last for _ in range(len(marks) - len(designs)))))
 
 
-def _checked(design: Floats, problem: Problem) -> Floats:
+def _checked(given: Any, problem: Problem) -> Floats:
+    """Return a copy of a design in the box, or raise if it is none."""
+    design = np.array(given, dtype=np.float64)
     if design.shape != (problem.dimension,) or not np.isfinite(design).all():
         raise AssessmentError(
             f"a design must be {problem.dimension} finite numbers", f"got {np.array2string(design, threshold=6)}"
         )
-    return design
+    return np.clip(design, problem.lower, problem.upper)
 
 
 def _values(problem: Problem, points: Floats) -> Floats:
@@ -140,7 +141,3 @@ def _values(problem: Problem, points: Floats) -> Floats:
     if failed.size:
         raise failure_error(np.array(points[failed[0]]), "NaN or -inf")
     return values
-
-
-def _copy(design: Floats | None) -> Floats | None:
-    return None if design is None else np.array(design, dtype=np.float64)

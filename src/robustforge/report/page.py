@@ -38,7 +38,10 @@ def page(evidence: Evidence) -> Record:
         "champions": evolutions.champions(evidence),
         "results": [results.results(field) for field in fields],
         "anytime": [
-            {"heading": count(field.size, "variable"), "figures": figures}
+            {
+                "heading": f"{count(field.size, 'variable')}, worst of {field.samples // 100:,} samples",
+                "figures": figures,
+            }
             for field in fields
             if (figures := results.curves(field))
         ],

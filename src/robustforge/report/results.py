@@ -30,26 +30,28 @@ _STRONG = 3
 
 @dataclass(frozen=True)
 class Field:
-    """The contestants on problems of as many variables.
+    """The contestants on problems of as many variables, their designs worth the worst of as many samples.
 
     Attributes:
         size: How many variables.
+        samples: How many samples: the worst of more is worse, so these are never mixed.
         runs: Their assessed runs.
         kinds: For each label, what it is: "bred", "comparator" or "control".
     """
 
     size: int
+    samples: int
     runs: tuple[Assessed, ...]
     kinds: Mapping[str, str]
 
 
 def fields(evidence: Evidence) -> list[Field]:
-    """Return the assessed runs by the number of variables."""
+    """Return the assessed runs by the number of variables and of samples."""
     bred = {outcome.champion.id for outcome in evidence.outcomes if outcome.champion is not None}
-    by_size: dict[int, list[Assessed]] = defaultdict(list)
+    alike: dict[tuple[int, int], list[Assessed]] = defaultdict(list)
     for run in evidence.assessed:
-        by_size[int(json.loads(run.problem).get("dimension", 0))].append(run)
-    return [_field(size, _merged(runs, evidence), bred) for size, runs in sorted(by_size.items())]
+        alike[int(json.loads(run.problem).get("dimension", 0)), run.samples].append(run)
+    return [_field(*numbers, _merged(runs, evidence), bred) for numbers, runs in sorted(alike.items())]
 
 
 def results(field: Field) -> Record:
@@ -57,7 +59,8 @@ def results(field: Field) -> Record:
     compared, rows = comparison(field.runs), summaries(field.runs)
     return {
         "size": field.size,
-        "heading": f"{count(field.size, 'variable')}" if field.size else "Results",
+        "key": f"{field.size}-{field.samples}",
+        "heading": f"{count(field.size, 'variable')}, worst of {field.samples:,} samples",
         "contestants": [{"name": name, "kind": field.kinds[name]} for name in compared.contestants],
         "figures": [_boxes(field, compared, problem) for problem in compared.problems],
         "means": _means(compared),
@@ -78,14 +81,14 @@ def curves(field: Field) -> list[Record]:
     return [_curve(field, problem, [row for row in rows if row["problem"] == problem]) for problem in problems]
 
 
-def _field(size: int, runs: Sequence[Assessed], bred: set[str]) -> Field:
+def _field(size: int, samples: int, runs: Sequence[Assessed], bred: set[str]) -> Field:
     kinds = {label: _kind(group[0], bred) for (_, label), group in grouped(runs).items()}
-    return Field(size, tuple(runs), kinds)
+    return Field(size, samples, tuple(runs), kinds)
 
 
 def _kind(run: Assessed, bred: set[str]) -> str:
     """Say what a contestant is; who is no heuristic of ours came from outside, to compare with."""
-    if run.contestant in bred:
+    if run.contestant in bred or run.contestant == OWN_CHAMPION:
         return "bred"
     return "control" if _CONTROL.match(run.contestant) else "comparator"
 
@@ -103,7 +106,7 @@ def _merged(runs: Sequence[Assessed], evidence: Evidence) -> list[Assessed]:
     own = {id for id, home in homes.items() if places.get(id) == {home}}
     if len({homes[id] for id in own}) < 2 or len(own) > len({homes[id] for id in own}):
         return list(runs)
-    return [replace(run, name=OWN_CHAMPION) if run.contestant in own else run for run in runs]
+    return [replace(run, name=OWN_CHAMPION, contestant=OWN_CHAMPION) if run.contestant in own else run for run in runs]
 
 
 def _lines(field: Field, labels: Sequence[str], strong: set[str]) -> list[Line]:
@@ -136,7 +139,11 @@ def _boxes(field: Field, compared: Comparison, problem: str) -> Record:
     caption = f"Best: {best['contestant']}, {number(best['mean'])} in the mean of {count(best['runs'], 'run')}"
     caption += f"; {count(others, 'other')} not distinguishable from it." if others else "; all others are worse."
     svg = figures.boxes(
-        f"box-{field.size}-{_slug(problem)}", f"Results on {problem}. {caption}", lines, values, _MEASURE
+        f"box-{field.size}-{field.samples}-{_slug(problem)}",
+        f"Results on {problem}. {caption}",
+        lines,
+        values,
+        _MEASURE,
     )
     return {"title": problem, "svg": svg, "caption": caption if len(cells) > 1 else caption.split(";")[0] + "."}
 
@@ -148,7 +155,7 @@ def _curve(field: Field, problem: str, rows: Sequence[Record]) -> Record:
     coloured = [line.name for line in lines if line.role in LINES]
     lines = [replace(line, is_strong=line.name in coloured) for line in lines]
     caption = f"Lowest at the end: {labels[0]}, {number(last[labels[0]])}."
-    key = f"anytime-{field.size}-{_slug(problem)}"
+    key = f"anytime-{field.size}-{field.samples}-{_slug(problem)}"
     svg = figures.anytime(key, f"Anytime curves on {problem}. {caption}", lines, rows, _MEASURE)
     return {"title": problem, "svg": svg, "caption": caption}
 

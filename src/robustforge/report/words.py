@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import datetime
 
 MISSING = "\N{EN DASH}"
@@ -97,6 +98,9 @@ def elapsed(begun: str, ended: str | None) -> float | None:
         return None
 
 
+_FAMILY = re.compile(r"^(champion|comparator|paper)/\d+d/")
+
+
 def short(text: str, most: int = 22) -> str:
     """Return a name that fits beside a figure: in one line, and without its middle if it is long.
 
@@ -105,6 +109,7 @@ def short(text: str, most: int = 22) -> str:
         'a-very-lo…t@5000'
     """
     plain = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    plain = _FAMILY.sub("", plain) if len(plain) > most else plain  # of comparator/30d/rpso@5000, the end tells most
     if len(plain) <= most:
         return plain
     end = (most - 1) * 2 // 5
