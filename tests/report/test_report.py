@@ -215,7 +215,7 @@ def test_the_best_and_those_like_it_are_bold_and_controls_are_marked(html):
     for name, cells in numbers:
         bold = 'class="tied ' in cells
         assert bold == (name.startswith(("bred for it", "general")))
-        assert ("control" in name) == (name.startswith("cma-es") or "img" in name)
+        assert ("control" in name) == name.startswith("cma-es")
     assert page.count('class="tied best"') == 2 * 3
     bold = re.findall(r"<text [^>]*font-weight: 700[^>]*>([^<]*)</text>", page)
     assert sorted(bold) == ["bred for it"] * 3 + ["general"] * 3
@@ -404,6 +404,33 @@ def test_what_is_no_store_gets_a_sentence(store, tmp_path):
         assert name in ended.stderr
         assert len(ended.stderr.splitlines()) == 1
     assert not (tmp_path / "no.html").exists()
+
+
+PROBLEM = json.dumps({"name": "p", "dimension": 2})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE experiment SET settings = '{'",
+        "UPDATE experiment SET settings = '{}'",
+        "UPDATE experiment SET champion = 'nobody'",
+        "UPDATE run SET value = 'abc'",
+        "UPDATE heuristic SET json = '{}'",
+        "INSERT INTO assessed VALUES ('a', 'x', 9, 9, 0, 1, 'a', 0, 1, 1, 1, 9, x'', x'', 1, NULL)",
+        f"INSERT INTO assessed VALUES ('a', '{PROBLEM}', 9, 9, 0, 1, 'a', 0, 1, 1, 1, 9, x'01', x'', 1, NULL)",
+    ],
+)
+def test_a_store_that_contradicts_itself_gets_a_sentence(store, tmp_path, change):
+    path = tmp_path / "odd.db"
+    path.write_bytes(store.read_bytes())
+    with Store.open(path) as writer:
+        writer._connection.execute("PRAGMA foreign_keys = 0")
+        writer._connection.execute(change)
+    for words in (("report", path, "-o", tmp_path / "no.html"), ("analyse", path)):
+        ended = run(*words, code=2)
+        assert "must be in order" in ended.stderr or "heuristic" in ended.stderr
+        assert len(ended.stderr.splitlines()) == 1
 
 
 def test_a_store_without_a_run_is_a_page(store, tmp_path):
