@@ -114,13 +114,11 @@ def _best_overall(side: dict[tuple[str, str], Record]) -> str:
 
 def tests() -> Table:
     """Return champions tested against comparators and controls, on equal runs and samples."""
-    table = Table()
-    for dimension in DIMENSIONS:
-        runs = assessed(f"{dimension}d/comparison")
-        for problem in dict.fromkeys(run.problem_name for run in runs):
-            for row in comparison([run for run in runs if run.problem_name == problem]).cells:
-                table.append({"dimension": dimension, **row})
-    return table
+    return Table(
+        {"dimension": dimension, **row}
+        for dimension in DIMENSIONS
+        for row in comparison(assessed(f"{dimension}d/comparison")).cells
+    )
 
 
 def variants() -> Table:
@@ -299,8 +297,8 @@ def effects_table(table: Table) -> str:
             f"{row['dimension']}D",
             COMPONENTS.get(row["component"], row["component"]),
             f"{100 * row['effect']:.1f}% ({100 * row['low']:.1f} to {100 * row['high']:.1f})",
-            row["best"],
-            row["worst"],
+            row["best"] or "-",
+            row["worst"] or "-",
         ]
         for row in table
     ]
