@@ -18,11 +18,11 @@ from robustforge.contestants import Contestant, as_contestant
 from robustforge.contestants.names import QUICK, HeuristicContestant
 from robustforge.engine.setup import checked_budget
 from robustforge.errors import AssessmentError
-from robustforge.execution import crew
 from robustforge.heuristic import Heuristic
 from robustforge.problem import Problem, as_problems
 from robustforge.store import Assessed, Store
 from robustforge.tables import Table
+from robustforge.workshop import crew
 
 MOST_SAMPLES = 10**9
 

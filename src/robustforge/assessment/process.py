@@ -14,9 +14,9 @@ from robustforge.assessment.assessed import Task, run_tasks
 from robustforge.contestants import Contestant
 from robustforge.contestants.names import HeuristicContestant
 from robustforge.errors import StoreError
-from robustforge.execution import Crew, Workshop
 from robustforge.problem import Problem
 from robustforge.store import Assessed, AssessedKey, Store
+from robustforge.workshop import Crew, Workshop
 
 LAP = 20
 """Repeats that are made of all contestants before the next are begun, so that what is interrupted is balanced."""

@@ -12,10 +12,10 @@ from robustforge.errors import EvolutionError, UnknownNameError
 from robustforge.evolution.evolution import Evolution
 from robustforge.evolution.process import Process
 from robustforge.evolution.settings import Settings
-from robustforge.execution import crew
 from robustforge.heuristic import Grammar, grammar
 from robustforge.problem import Problem, as_problems
 from robustforge.store import Store
+from robustforge.workshop import crew
 
 
 def evolve(

@@ -19,9 +19,9 @@ from robustforge.evolution.evolution import Evolution, Generation
 from robustforge.evolution.fitness import Floats, order, survivors
 from robustforge.evolution.operators import breed, first_population
 from robustforge.evolution.trial import Trial, breeding_generator, run_trials, trial
-from robustforge.execution import Crew, Workshop
 from robustforge.heuristic import Heuristic
 from robustforge.store import FINAL, Experiment, Run, Store
+from robustforge.workshop import Crew, Workshop
 
 KIND = "evolution"
 

@@ -1,4 +1,4 @@
-"""Where tasks run: in threads or supervised processes of this machine, or on a Dask cluster.
+"""Where tasks run: in supervised processes of this machine, or on a Dask cluster.
 
 Everything here is a `concurrent.futures.Executor`, so who submits tasks need not know which; `death_of` tells a task
 that took its process with it from one that merely raised.
@@ -6,8 +6,6 @@ that took its process with it from one that merely raised.
 
 from __future__ import annotations
 
-from robustforge.execution.crew import Crew as Crew
-from robustforge.execution.crew import crew as crew
 from robustforge.execution.dask import connect as connect
 from robustforge.execution.deaths import NotStarted as NotStarted
 from robustforge.execution.deaths import OutOfMemory as OutOfMemory
@@ -17,21 +15,15 @@ from robustforge.execution.deaths import WorkerError as WorkerError
 from robustforge.execution.deaths import death_of as death_of
 from robustforge.execution.pool import SupervisedPool as SupervisedPool
 from robustforge.execution.width import width_of as width_of
-from robustforge.execution.workshop import Task as Task
-from robustforge.execution.workshop import Workshop as Workshop
 
 __all__ = [
-    "Crew",
     "NotStarted",
     "OutOfMemory",
     "OutOfTime",
     "SupervisedPool",
-    "Task",
     "WorkerDied",
     "WorkerError",
-    "Workshop",
     "connect",
-    "crew",
     "death_of",
     "width_of",
 ]

@@ -15,8 +15,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, Generic, Protocol, TypeVar
 
 from robustforge.errors import ExecutionError, RobustforgeError
-from robustforge.execution.crew import Crew
 from robustforge.execution.deaths import NotStarted, OutOfTime, WorkerError, death_of
+from robustforge.workshop.crew import Crew
 
 SECONDS_PER_CHUNK = 0.3
 """How long a chunk should take, so that handing it out costs nothing beside it."""
