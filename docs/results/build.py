@@ -25,7 +25,6 @@ from robustforge.tables import Record, Table
 
 HERE = Path(__file__).parent
 DATA = Path(rf.__file__).parent / "study" / "data"
-CONTROLS = ("centre", "random", "cma-es", "cma-es-worst-of-4")
 
 
 def figures(name: str) -> list[dict[str, str]]:

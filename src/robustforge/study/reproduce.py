@@ -28,8 +28,9 @@ from robustforge.study.cases import DIMENSIONS, GENERAL, Case, champions, compar
 from robustforge.study.scales import Scale, scale_of
 
 CONTROLS = ("centre", "random", "cma-es", "cma-es-worst-of-4")
-CONTROLS_ON_VARIANTS = CONTROLS[:3]
-SIDE, VARIANTS = "comparison", "variants"
+ON_VARIANTS = 3
+"""How many of them also run on variants."""
+
 
 Announce = Callable[[str], Any]
 Watch = Callable[[Any], Any]
@@ -148,16 +149,16 @@ class _Study:
             rivals = [
                 self._contestant(case, scale.rival_budget) for case in comparators() if case.dimension == dimension
             ]
-            folder, side, samples = f"{dimension}d/{SIDE}", scale.side_runs, scale.side_samples
+            folder, side, samples = f"{dimension}d/comparison", scale.side_runs, scale.side_samples
             yield Part(folder, (general, *rivals), originals(dimension), side, samples)
             for case in champions():
                 if case.dimension == dimension and case.target != GENERAL:
                     yield Part(folder, (self._contestant(case),), case.problems, side, samples)
             yield Part(folder, controls, originals(dimension), min(side, scale.control_runs), samples)
-            moved, folder = variants(dimension, scale.seeds), f"{dimension}d/{VARIANTS}"
+            moved, folder = variants(dimension, scale.seeds), f"{dimension}d/variants"
             yield Part(folder, (general,), moved, side, samples)
             few = -(-scale.control_runs // 4)
-            yield Part(folder, controls[: len(CONTROLS_ON_VARIANTS)], moved, few, samples)
+            yield Part(folder, controls[:ON_VARIANTS], moved, few, samples)
 
     def _contestant(self, case: Case, budget: int | None = None) -> Contestant:
         name = case.contestant if budget is None else f"{case.contestant}@{budget}"

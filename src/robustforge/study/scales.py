@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
@@ -64,6 +64,23 @@ _TUNING = {
     **_RACE,
 }
 
+_SMALL = Scale(
+    breeding={"population": 100, "first": 400, "generations": 25, **_RACE},
+    breeding_large={"population": 60, "first": 240, "generations": 20},
+    tuning=_TUNING,
+    tuning_large={"population": 10, "generations": 4},
+    runs=200,
+    samples=1_000_000,
+    side_runs=50,
+    side_samples=100_000,
+    control_runs=20,
+    attack=True,
+    stages=(20, 50, 200),
+    seeds=(1, 2, 3),
+    budget=2000,
+    rival_budget=5000,
+)
+
 SCALES = {
     "smoke": Scale(
         breeding={"population": 4, "generations": 2, "repeats": 2, "budget": 100, "samples": 50, "final_repeats": 2},
@@ -81,37 +98,15 @@ SCALES = {
         budget=100,
         rival_budget=200,
     ),
-    "small": Scale(
-        breeding={"population": 100, "first": 400, "generations": 25, **_RACE},
-        breeding_large={"population": 60, "first": 240, "generations": 20},
-        tuning=_TUNING,
-        tuning_large={"population": 10, "generations": 4},
-        runs=200,
-        samples=1_000_000,
-        side_runs=50,
-        side_samples=100_000,
-        control_runs=20,
-        attack=True,
-        stages=(20, 50, 200),
-        seeds=(1, 2, 3),
-        budget=2000,
-        rival_budget=5000,
-    ),
-    "paper": Scale(
+    "small": _SMALL,
+    "paper": replace(
+        _SMALL,
         breeding={"population": 50, "generations": 40},
         breeding_large={},
         tuning={**_TUNING, "population": 50, "generations": 20, "repeats": 20},
         tuning_large={},
-        runs=200,
-        samples=1_000_000,
         side_runs=200,
-        side_samples=100_000,
         control_runs=200,
-        attack=True,
-        stages=(20, 50, 200),
-        seeds=(1, 2, 3),
-        budget=2000,
-        rival_budget=5000,
     ),
 }
 
