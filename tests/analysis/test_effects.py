@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -169,3 +170,12 @@ def test_the_functions_of_a_component_are_orthonormal_by_its_shares():
     assert np.allclose(weights @ functions, 0.0)
     assert np.allclose(functions.T @ (weights[:, None] * functions), np.eye(2))
     assert _basis(np.array([-1, -1])).shape == (0, 0)
+
+
+def test_relatives_that_selection_has_spread_do_not_count():
+    """A family of near-clones that happens to be good would make all its components look important."""
+    rng, grammar = np.random.default_rng(5), rf.grammar("paper")
+    random = outcome(100, lambda row: 0.0, noise=1.0, seed=6)
+    founder = random.bred[0].heuristic
+    family = tuple(Bred(grammar.varied(founder, rng), 3, 20, (-10.0 - k,)) for k in range(100))
+    assert effects([replace(random, bred=(*family[::-1], *random.bred))]) == effects([random])

@@ -430,3 +430,16 @@ def test_wrong_problems_say_what_is_wrong():
 def test_a_contestant_that_is_none_gets_a_sentence():
     with pytest.raises(AssessmentError, match="got 3"):
         rf.assess(3, both()[0])
+
+
+def test_a_problem_of_yours_is_not_taken_for_a_test_problem_of_the_same_name(tmp_path):
+    ours = rf.problem("sphere", 3)
+    bounds = list(zip(ours.lower.tolist(), ours.upper.tolist(), strict=True))
+    yours = rf.Problem(lambda x: 1000.0, bounds, rf.Ball(1.0), name=ours.name)
+    assert yours.to_dict() == ours.to_dict()
+    few = {"runs": 2, "samples": 50, "budget": 50, "attack": False, "store": tmp_path / "s.db"}
+    with ThreadPoolExecutor(1) as alone:
+        rf.assess("centre", yours, executor=alone, **few)
+        found = rf.assess("centre", ours, executor=alone, **few)
+    assert found.new == 2
+    assert all(run.value < 900 for run in found.runs)
