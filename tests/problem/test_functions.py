@@ -112,7 +112,7 @@ def test_variants_are_the_function_moved(name, variant):
     problem = rf.problem(name, n, variant, seed=5)
     data = placement(function, n, variant.startswith("shifted"), variant.endswith("rotated"), 5)
     shift = data[3 : 3 + n]
-    rotation = data[3 + n :].reshape(n, n) if variant.endswith("rotated") else np.eye(n)
+    rotation = data[3 + n :].reshape(n, n).T if variant.endswith("rotated") else np.eye(n)
     assert rotation @ rotation.T == pytest.approx(np.eye(n), abs=1e-12)
     assert variant.startswith("shifted") == bool(np.any(shift))
     assert (np.abs(shift) <= 0.15 * (function.upper - function.lower)).all()

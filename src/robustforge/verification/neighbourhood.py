@@ -59,7 +59,9 @@ class Neighbourhood:
         self.problem, self.design = problem, x
         self.centre, self.radii, self.active = x + geometry.offset, geometry.radii, geometry.active
         self.size, self.is_box = int(self.active.size), geometry.is_box
-        self.clip = problem.outside == "clip"
+        reach = 1.000001 * self.radii
+        leaves = (self.centre - reach < problem.lower) | (self.centre + reach > problem.upper)
+        self.clip = problem.outside == "clip" and bool(leaves.any())
         self.block = max(BLOCK_NUMBERS // problem.dimension, 1)
         prepare()
 
@@ -249,7 +251,8 @@ def _draw(
             in_unit_ball(r, active, row)
         for i in range(row.size):
             row[i] = centre[i] + radii[i] * row[i]
-            if clip:
+        if clip:
+            for i in range(row.size):
                 row[i] = min(max(row[i], lower[i]), upper[i])
 
 
@@ -353,7 +356,8 @@ def _evaluate(
         offset = offsets[k]
         for i in range(x.size):
             x[i] = centre[i] + radii[i] * offset[i]
-            if clip:
+        if clip:
+            for i in range(x.size):
                 x[i] = min(max(x[i], lower[i]), upper[i])
         values[k] = objective(x, data)
 
