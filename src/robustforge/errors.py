@@ -103,6 +103,10 @@ class TellError(RobustforgeError):
     """Values told for ids that were not asked, or were told before."""
 
 
+class SearchFileError(RobustforgeError):
+    """A file that is no saved search, or one that cannot be gone on with."""
+
+
 class ExecutionError(RobustforgeError):
     """A task that cannot travel to another process, or a pool or cluster that cannot be had."""
 

@@ -44,7 +44,7 @@ def test_bounds_of_scipy():
     assert problem.upper.tolist() == [2, 3]
 
 
-@pytest.mark.parametrize("radius", [-1.0, np.nan, np.inf, "wide", [[1.0]], [], None])
+@pytest.mark.parametrize("radius", [-1.0, np.nan, np.inf, "wide", [[1.0]], []])
 def test_bad_radius(radius):
     with pytest.raises(ProblemError, match="non-negative"):
         rf.Ball(radius)
@@ -111,6 +111,17 @@ def test_unequal_sides():
     assert result.nominal_fun == bowl(result.x)
     # a search that knows its set ends below the optimum by the set's offset
     result = solve(rf.Box(lower=0.0, upper=1.0), budget=3000)
+    assert result.x == pytest.approx([0.5] * 3, abs=0.3)
+
+
+def test_an_ellipsoid_with_unequal_sides():
+    lower, upper = np.array([0.1, 0.0, 0.5]), np.array([0.9, 1.0, 0.5])
+    result = solve(rf.Ball(lower=lower, upper=upper))
+    middle, radii = (upper - lower) / 2, (upper + lower) / 2
+    inside = lambda d: np.sum(((d - middle) / radii) ** 2, axis=1) <= 1 + 1e-9  # noqa: E731
+    assert result.fun == pytest.approx(brute_worst(result, inside))
+    assert rf.Ball(lower=lower, upper=upper) == rf.Ball(lower=lower, upper=upper) != rf.Box(lower=lower, upper=upper)
+    result = solve(rf.Ball(lower=0.0, upper=1.0), budget=3000)
     assert result.x == pytest.approx([0.5] * 3, abs=0.3)
 
 

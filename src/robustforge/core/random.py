@@ -15,7 +15,7 @@ from robustforge.core.compiler import compiled
 from robustforge.errors import ProblemError
 
 Stream = npt.NDArray[np.uint64]
-Seed = int | np.random.SeedSequence | np.random.Generator | None
+Seed = int | np.random.SeedSequence | np.random.Generator | npt.NDArray[np.uint64] | None
 
 _LAYERS = 256
 _U17, _U23, _U45, _U19, _U41 = (np.uint64(k) for k in (17, 23, 45, 19, 41))
@@ -28,7 +28,7 @@ def stream(rng: Seed) -> Stream:
     """Return the stream that `rng` decides: an int or `SeedSequence` always the same, a `Generator` its next one.
 
     Args:
-        rng: A non-negative int, a `SeedSequence`, a `Generator`, or `None` for fresh entropy.
+        rng: A non-negative int, a `SeedSequence`, a `Generator`, a stream, or `None` for fresh entropy.
 
     Example:
         >>> bool((stream(1) == stream(1)).all()), bool((stream(1) == stream(2)).all())
@@ -38,6 +38,8 @@ def stream(rng: Seed) -> Stream:
         return rng.integers(0, 2**64, size=4, dtype=np.uint64)
     if isinstance(rng, np.random.SeedSequence):
         return np.asarray(rng.generate_state(4, np.uint64), dtype=np.uint64)
+    if isinstance(rng, np.ndarray) and rng.dtype == np.uint64 and rng.shape == (4,):
+        return rng.copy()
     if rng is None:
         return stream(np.random.SeedSequence())
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:

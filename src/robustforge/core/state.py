@@ -113,6 +113,12 @@ class Plan:
     extent: int = 1
     members: int = 1
     high_cost: int = 1
+    known: int = 0  # points that were evaluated before
+
+    @property
+    def room(self) -> int:
+        """Points that the history can hold."""
+        return self.known + self.budget
 
     @property
     def batch(self) -> int:
@@ -121,8 +127,8 @@ class Plan:
 
     @property
     def padded(self) -> int:
-        """The budget rounded up to whole blocks."""
-        return -(-self.budget // BLOCK) * BLOCK
+        """The room of the history rounded up to whole blocks."""
+        return -(-self.room // BLOCK) * BLOCK
 
 
 @dataclass(frozen=True)
@@ -158,13 +164,13 @@ MACHINE_FIELDS = (
     StateField("exact", _I, lambda p: (p.dimension - p.active,)),
     StateField("first_speed", _F, lambda p: (p.dimension,)),
     # the history: every point evaluated, scaled and in the user's units; coarse is a float32 copy, a row per coordinate
-    StateField("points", _F, lambda p: (p.budget, p.dimension)),
-    StateField("values", _F, lambda p: (p.budget,)),
+    StateField("points", _F, lambda p: (p.room, p.dimension)),
+    StateField("values", _F, lambda p: (p.room,)),
     StateField("coarse", np.float32, lambda p: (p.dimension, p.padded)),
-    StateField("evaluated_x", _F, lambda p: (p.budget, p.dimension)),
+    StateField("evaluated_x", _F, lambda p: (p.room, p.dimension)),
     StateField("slack", np.float32, lambda p: (1,)),
     StateField("edge", _F, lambda p: (1,)),
-    StateField("near", _I, lambda p: (p.budget,)),
+    StateField("near", _I, lambda p: (p.room,)),
     # the agents
     StateField("x", _F, lambda p: (p.agents, p.dimension)),
     StateField("v", _F, lambda p: (p.agents, p.dimension)),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,8 @@ from scipy.optimize import OptimizeResult
 
 from robustforge.core.random import Seed, stream
 from robustforge.core.state import FAILED, RAISE, Readings
-from robustforge.engine import machine
+from robustforge.engine import machine, saving
+from robustforge.engine.known import Known, as_known
 from robustforge.engine.result import design_of, make_result
 from robustforge.engine.setup import checked_budget, make_arrays
 from robustforge.errors import ObjectiveError, ProblemError, TellError, UnknownNameError
@@ -53,6 +55,7 @@ class Optimizer:
         outside: What happens to points outside the bounds: "evaluate" (the default), "clip" or "shrink".
         on_failure: What NaN and -inf mean: "raise", "infeasible" (as +inf) or "unknown".
         retries: Further attempts at a failed point; each costs budget. The last evaluation, f(x), has only one.
+        known: What was evaluated before: points (k, n) and their values (k,). They cost no budget.
         readings: Other readings of the paper than the ones taken, for studies.
 
     Example:
@@ -75,6 +78,7 @@ class Optimizer:
         outside: Outside | None = None,
         on_failure: OnFailure = "raise",
         retries: int = 0,
+        known: Known | None = None,
         readings: Readings | None = None,
     ) -> None:
         self.problem = as_problem(_unset, bounds, uncertainty, outside)
@@ -86,13 +90,17 @@ class Optimizer:
             )
         if not isinstance(retries, (int, np.integer)) or retries < 0:
             raise ProblemError("`retries` must be a non-negative integer", f"got {retries!r}", "Pass e.g. retries=1")
+        self.on_failure, self.retries, self.readings = on_failure, int(retries), readings or Readings()
+        self.seed, self.known = stream(rng), as_known(known, self.problem)
         machine.prepare()
-        self.arrays = make_arrays(self.problem, self.heuristic, self.budget, stream(rng), readings or Readings())
+        self.arrays = make_arrays(self.problem, self.heuristic, self.budget, self.seed, self.readings, self.known)
         self._tally = self.arrays["tally"]
         self._tally["on_failure"] = get_args(OnFailure).index(on_failure)
         self._tally["retries"] = retries
         self.state = machine.make_state(self.arrays)
         self._told = np.zeros(0, np.bool_)
+        self._digest = hashlib.sha256()
+        self.values: dict[int, float] = {}
         self.stopped = ""
 
     def ask(self) -> Batch:
@@ -130,8 +138,48 @@ class Optimizer:
             places.append(place)
         self.arrays["batch_value"][places] = given
         self._told[places] = True
+        self.values.update(zip(numbers.tolist(), given.astype(np.float64).tolist(), strict=True))
         if self._told.all():
             self._advance()
+
+    def replay(self, values: Mapping[int, float]) -> None:
+        """Go again through what was told before: the same search, told the same values, asks for the same points.
+
+        Args:
+            values: What was told, by id.
+
+        Raises:
+            TellError: There is a value for a point that is never asked for.
+        """
+        left = dict(values)
+        while left:
+            ids = [number for number in self.ask().ids.tolist() if number in left]
+            if not ids:
+                raise TellError("a value must be for a point that is asked for", f"id {min(left)} is not", _TELL_FIX)
+            self.tell(ids, [left.pop(number) for number in ids])
+
+    def to_json(self) -> str:
+        """Return the search as it stands as JSON text: what decides it, and what was told."""
+        return saving.encode(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the search in a JSON text, to go on with; nothing in it is executed."""
+        return saving.decode(cls, text)
+
+    def save(self, path: str | Path) -> None:
+        """Write the search to a JSON file, to go on with after a week."""
+        saving.write(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Return the search that `save` wrote to a file."""
+        return cls.from_json(saving.read(path))
+
+    @property
+    def fingerprint(self) -> str:
+        """What the points of all complete batches have in common with no other search: a hash of them."""
+        return self._digest.hexdigest()
 
     def result(self) -> OptimizeResult:
         """Return the best design so far, what is known of its neighbourhood, and the history."""
@@ -145,7 +193,12 @@ class Optimizer:
     @property
     def nfev(self) -> int:
         """Evaluations taken in so far."""
-        return int(self._tally["spent"][0])
+        return int(self._tally["spent"][0]) - len(self.known)
+
+    @property
+    def width(self) -> int:
+        """Points that can wait for a value at once, at most."""
+        return int(self.arrays["batch_value"].size)
 
     @property
     def nit(self) -> int:
@@ -170,6 +223,7 @@ class Optimizer:
             raise error
 
     def _advance(self) -> None:
+        self._digest.update(self.arrays["batch_x"][: self._told.size].tobytes())
         self._told = np.zeros(0, np.bool_)
         self._told = np.zeros(int(machine.advance(self.state)), np.bool_)
         self.raise_failure()

@@ -28,11 +28,11 @@ ENDINGS = {
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Every point evaluated, in order. The arrays are read-only.
+    """Every point evaluated, in order, after those that were known before. The arrays are read-only.
 
     Attributes:
-        x: The points, in the units of the problem (nfev, n).
-        fun: Their values (nfev,); +inf where infeasible, NaN where the evaluation failed.
+        x: The points, in the units of the problem (k, n).
+        fun: Their values (k,); +inf where infeasible, NaN where the evaluation failed.
     """
 
     x: Floats
@@ -53,7 +53,7 @@ def make_result(search: Optimizer, told: npt.NDArray[np.intp]) -> OptimizeResult
         told: Places in its batch that have a value not taken in yet.
     """
     t, arrays = search.arrays["tally"][0], search.arrays
-    spent, found = search.nfev, bool(t["found"] == 1)
+    spent, found = int(t["spent"]), bool(t["found"] == 1)
     history, failures = _history(search, told)
     closed = bool(t["closing"] == 1 and t["batch"] == 0)
     x = history.x[spent - 1].copy() if closed else design_of(search)
@@ -67,7 +67,7 @@ def make_result(search: Optimizer, told: npt.NDArray[np.intp]) -> OptimizeResult
         worst_x=history.x[worst].copy() if near.size else np.full_like(x, np.nan),
         nominal_fun=float(history.fun[spent - 1]) if closed else np.nan,
         estimate=estimate,
-        nfev=len(history),
+        nfev=len(history) - len(search.known),
         nit=search.nit,
         success=success,
         message=message,
@@ -81,7 +81,8 @@ def make_result(search: Optimizer, told: npt.NDArray[np.intp]) -> OptimizeResult
 
 def _history(search: Optimizer, told: npt.NDArray[np.intp]) -> tuple[History, int]:
     """Return the history with what is told but not taken in, and how many evaluations failed."""
-    arrays, t, spent = search.arrays, search.arrays["tally"][0], search.nfev
+    arrays, t = search.arrays, search.arrays["tally"][0]
+    spent = int(t["spent"])
     x, fun, failures = arrays["evaluated_x"][:spent], arrays["values"][:spent], int(t["failures"])
     if told.size:
         late = arrays["batch_value"][told]
@@ -123,7 +124,7 @@ def _ending(search: Optimizer, history: History, failures: int) -> tuple[bool, s
         words += f"; {count} failed, the first at x = {where}"
     if t["found"] == 0:
         return False, f"{words}; no inner search was completed, so no design has a robust value"
-    if t["closing"] == 1 and t["batch"] == 0 and np.isnan(history.fun[search.nfev - 1]):
+    if t["closing"] == 1 and t["batch"] == 0 and np.isnan(history.fun[int(t["spent"]) - 1]):
         return False, f"{words}; f at the returned design itself is unknown, as its evaluation failed"
     if search.arrays["incumbent"][0] == np.inf:
         return False, f"{words}; no design was found whose neighbourhood is feasible"

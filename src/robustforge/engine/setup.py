@@ -14,6 +14,7 @@ from robustforge.components.descent import HIGH_COST_POINTS
 from robustforge.core.component import Component, filled_record
 from robustforge.core.state import Array, Plan, Readings, allocate, set_tolerances
 from robustforge.engine import machine
+from robustforge.engine.known import Known
 from robustforge.errors import ProblemError
 from robustforge.heuristic import Heuristic
 from robustforge.problem import Problem
@@ -31,10 +32,15 @@ def checked_budget(budget: Any) -> int:
 
 
 def make_arrays(
-    problem: Problem, heuristic: Heuristic, budget: int, seed: npt.NDArray[np.uint64], readings: Readings
+    problem: Problem,
+    heuristic: Heuristic,
+    budget: int,
+    seed: npt.NDArray[np.uint64],
+    readings: Readings,
+    known: Known,
 ) -> dict[str, Array]:
     """Return the arrays of a run before its first step, in the order of `machine.FIELDS`."""
-    plan = _plan(problem, heuristic, budget)
+    plan = _plan(problem, heuristic, budget, len(known))
     try:
         arrays = allocate(machine.FIELDS, plan)
     except (MemoryError, ValueError, OverflowError) as error:
@@ -61,10 +67,20 @@ def make_arrays(
     arrays["best"][:] = np.inf
     arrays["rng"][:] = seed
     set_tolerances(arrays)
+    _remember(arrays, known)
     return arrays
 
 
-def _plan(problem: Problem, heuristic: Heuristic, budget: int) -> Plan:
+def _remember(arrays: dict[str, Array], known: Known) -> None:
+    """Put what was evaluated before into the history."""
+    count = len(known)
+    arrays["evaluated_x"][:count], arrays["values"][:count] = known.x, known.values
+    arrays["points"][:count] = (known.x - arrays["centre"]) / arrays["scale"]
+    arrays["coarse"][:, :count] = arrays["points"][:count].T
+    arrays["tally"]["spent"] = count
+
+
+def _plan(problem: Problem, heuristic: Heuristic, budget: int, known: int) -> Plan:
     outer, inner = heuristic.outer, heuristic.inner
     extent = inner.points(budget, outer.agents)
     if budget < extent + 1:
@@ -73,9 +89,9 @@ def _plan(problem: Problem, heuristic: Heuristic, budget: int) -> Plan:
             f"this heuristic needs {extent} + 1 evaluations, the budget is {budget}",
             "Raise the budget",
         )
-    high_cost = min(HIGH_COST_POINTS, budget) if outer.uses_directions else 0
+    high_cost = min(HIGH_COST_POINTS, known + budget) if outer.uses_directions else 0
     active = problem.geometry.active.size
-    plan = Plan(problem.dimension, active, budget, outer.agents, extent, members=0, high_cost=high_cost)
+    plan = Plan(problem.dimension, active, budget, outer.agents, extent, members=0, high_cost=high_cost, known=known)
     return replace(plan, members=inner.form.members(plan))
 
 

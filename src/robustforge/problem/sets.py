@@ -1,4 +1,4 @@
-"""Uncertainty sets: what a design can turn into. A ball, an ellipsoid, a box, or a box with unequal sides.
+"""Uncertainty sets: what a design can turn into. A ball, an ellipsoid, a box, each also with unequal sides.
 
 Every set is a unit ball or a unit box after scaling and shifting; `geometry` gives that scaling, and the engine works
 in it. A tolerance of 0 on some variables is legal: the set lives in the others.
@@ -59,39 +59,74 @@ class UncertaintySet(ABC):
         """Return the set for this many variables, or raise if it does not fit them."""
 
 
-@dataclass(frozen=True, init=False, eq=False)
-class Ball(UncertaintySet):
+class _Sided(UncertaintySet):
+    """A set given by how far each variable can go downwards and upwards.
+
+    Attributes:
+        lower: The tolerance downwards: one number, or one per variable.
+        upper: The tolerance upwards.
+    """
+
+    _is_box: bool
+    _equal: str
+    """What the tolerance to both sides is called."""
+
+    lower: Floats
+    upper: Floats
+
+    def __init__(self, equal: Any, lower: Any, upper: Any) -> None:
+        kind = type(self).__name__
+        if (equal is None) == (lower is None and upper is None):
+            raise ProblemError(
+                f"a {kind} takes either `{self._equal}` or `lower` and `upper`",
+                "got both or neither",
+                f"Write {kind}(0.1), or {kind}(lower=0.1, upper=0.3)",
+            )
+        if equal is not None:
+            self.lower = self.upper = _tolerance(self._equal, equal)
+        else:
+            self.lower = _tolerance("lower", 0.0 if lower is None else lower)
+            self.upper = _tolerance("upper", 0.0 if upper is None else upper)
+        _some_positive(kind, np.concatenate([np.atleast_1d(self.lower), np.atleast_1d(self.upper)]))
+
+    def geometry(self, dimension: int) -> Geometry:
+        same = self.lower is self.upper
+        down = _per_variable(self._equal if same else "lower", self.lower, dimension)
+        up = _per_variable(self._equal if same else "upper", self.upper, dimension)
+        return Geometry(self._is_box, (down + up) / 2, (up - down) / 2)
+
+    def __repr__(self) -> str:
+        if np.array_equal(self.lower, self.upper):
+            return f"{type(self).__name__}({self.lower.tolist()})"
+        return f"{type(self).__name__}(lower={self.lower.tolist()}, upper={self.upper.tolist()})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+class Ball(_Sided):
     """All differences of Euclidean length up to the radius; with one radius per variable, an ellipsoid.
 
     Args:
         radius: Gamma, in the units of x: one number, or one per variable (0 for an exact one).
+        lower: How far each variable can go downwards, where that is not as far as upwards.
+        upper: How far it can go upwards.
 
     Example:
         >>> Ball(0.5), Ball([1.0, 0.0, 2.5])
         (Ball(0.5), Ball([1.0, 0.0, 2.5]))
     """
 
-    radius: Floats
+    _is_box, _equal = False, "radius"
 
-    def __init__(self, radius: Any) -> None:
-        object.__setattr__(self, "radius", _tolerance("radius", radius))
-        _some_positive("radius", self.radius)
-
-    def geometry(self, dimension: int) -> Geometry:
-        return Geometry(False, _per_variable("radius", self.radius, dimension), np.zeros(dimension))
-
-    def __repr__(self) -> str:
-        return f"Ball({self.radius.tolist()})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ball) and np.array_equal(self.radius, other.radius)
-
-    def __hash__(self) -> int:
-        return hash(("Ball", self.radius.tobytes()))
+    def __init__(self, radius: Any = None, *, lower: Any = None, upper: Any = None) -> None:
+        super().__init__(radius, lower, upper)
 
 
-@dataclass(frozen=True, init=False, eq=False)
-class Box(UncertaintySet):
+class Box(_Sided):
     """All differences within a tolerance per variable, each on its own.
 
     Args:
@@ -104,39 +139,10 @@ class Box(UncertaintySet):
         (Box([0.1, 0.2]), Box(lower=0.1, upper=0.3))
     """
 
-    lower: Floats
-    upper: Floats
+    _is_box, _equal = True, "half_widths"
 
     def __init__(self, half_widths: Any = None, *, lower: Any = None, upper: Any = None) -> None:
-        if (half_widths is None) == (lower is None and upper is None):
-            raise ProblemError(
-                "a Box takes either half-widths or `lower` and `upper`",
-                "got both or neither",
-                "Write Box(0.1), or Box(lower=0.1, upper=0.3)",
-            )
-        if half_widths is not None:
-            sides = (("half_widths", half_widths), ("half_widths", half_widths))
-        else:
-            sides = (("lower", 0.0 if lower is None else lower), ("upper", 0.0 if upper is None else upper))
-        object.__setattr__(self, "lower", _tolerance(*sides[0]))
-        object.__setattr__(self, "upper", _tolerance(*sides[1]))
-        _some_positive("Box", np.concatenate([np.atleast_1d(self.lower), np.atleast_1d(self.upper)]))
-
-    def geometry(self, dimension: int) -> Geometry:
-        down = _per_variable("lower", self.lower, dimension)
-        up = _per_variable("upper", self.upper, dimension)
-        return Geometry(True, (down + up) / 2, (up - down) / 2)
-
-    def __repr__(self) -> str:
-        if np.array_equal(self.lower, self.upper):
-            return f"Box({self.lower.tolist()})"
-        return f"Box(lower={self.lower.tolist()}, upper={self.upper.tolist()})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Box) and repr(self) == repr(other)
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
+        super().__init__(half_widths, lower, upper)
 
 
 def _tolerance(name: str, given: Any) -> Floats:
