@@ -11,7 +11,7 @@ import pytest
 
 import robustforge as rf
 from robustforge.store import Assessed, Run, Store
-from robustforge.store.store import _FOLDER, APPLICATION, VERSION
+from robustforge.store.database import _FOLDER, APPLICATION, VERSION
 
 FULL = Assessed(
     contestant="0123456789abcdef",

@@ -20,10 +20,9 @@ from robustforge.evolution.fitness import Floats, order, survivors
 from robustforge.evolution.operators import breed, first_population
 from robustforge.evolution.trial import Trial, breeding_generator, run_trials, trial
 from robustforge.heuristic import Heuristic
-from robustforge.store import FINAL, Experiment, Run, Store
+from robustforge.store import EVOLUTION, FINAL, Experiment, Run, Store
 from robustforge.workshop import Crew, Workshop
 
-KIND = "evolution"
 
 PROBES = 20
 """The first runs of all; if none of them succeeds, it is the objective that fails."""
@@ -39,7 +38,7 @@ class Process:
         self._evolution, self._store = evolution, store
         self._workshop: Workshop[Trial, Run] = Workshop(crew, self._order)
         self._settings, self._count = evolution.settings, len(evolution.problems)
-        self._experiment = store.find(evolution.name, KIND, described(evolution), evolution.grammar.to_dict())
+        self._experiment = store.find(evolution.name, EVOLUTION, described(evolution), evolution.grammar.to_dict())
         stored = store.runs(self._experiment) if self._experiment else []
         self._runs = {run.key: run for run in stored}
         self._done = Counter(run.generation for run in stored)
@@ -123,7 +122,7 @@ class Process:
         if self._experiment is None:
             evolution = self._evolution
             grammar = evolution.grammar.to_dict()
-            self._experiment = self._store.begin(evolution.name, KIND, described(evolution), grammar)
+            self._experiment = self._store.begin(evolution.name, EVOLUTION, described(evolution), grammar)
         return self._experiment
 
     @property

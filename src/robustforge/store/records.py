@@ -1,4 +1,4 @@
-"""What a store holds: experiments, and the runs of heuristics in them."""
+"""What a store holds: experiments, the runs of heuristics in them, and runs of users' own models."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import json
 import math
 from dataclasses import dataclass
 from typing import Any
+
+EVOLUTION, SEARCH = "evolution", "search"
+"""The kinds of experiments."""
+
+KNOWN, SOLVE, VERIFY = "known", "solve", "verify"
+"""What a run of a model was for: it was known before, the search asked for it, or the attack on its answer."""
 
 FINAL = -1
 """The generation that the final comparison is stored under."""
@@ -112,13 +118,36 @@ class Assessed:
 
 
 @dataclass(frozen=True)
+class Evaluation:
+    """One run of a user's model.
+
+    Attributes:
+        part: What it was for: `KNOWN`, `SOLVE` or `VERIFY`.
+        number: Its number among those.
+        x: The point, as the search sees it.
+        value: What the model says, in the user's own sense; NaN after a failure.
+        failure: Why there is no value; empty if there is one.
+        tail: The last of what a failed run printed.
+        seconds: How long it took.
+    """
+
+    part: str
+    number: int
+    x: tuple[float, ...]
+    value: float = math.nan
+    failure: str = ""
+    tail: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
 class Experiment:
     """What is stored of an experiment beside its runs.
 
     Attributes:
         id: Its number in this store.
         name: Its name, unique in the store.
-        kind: What it is, "evolution".
+        kind: What it is, `EVOLUTION` or `SEARCH`.
         settings: All that decides its outcome.
         grammar: The production rules.
         champion: The id of what came out, `None` until it has ended.

@@ -1,10 +1,10 @@
--- The store: what was run, and every single run. Version 2.
+-- The store: what was run, and every single run. Version 3.
 -- Reals are exact. NaN is stored as NULL, which is what SQLite makes of it.
 
 CREATE TABLE experiment (
     id       INTEGER PRIMARY KEY,
     name     TEXT NOT NULL UNIQUE,
-    kind     TEXT NOT NULL,                       -- 'evolution'
+    kind     TEXT NOT NULL,                       -- 'evolution', 'search'
     settings TEXT NOT NULL,                       -- JSON: all that decides the outcome
     grammar  TEXT NOT NULL,                       -- JSON: the production rules, with their fingerprint
     champion TEXT REFERENCES heuristic (id),      -- NULL until the run has ended
