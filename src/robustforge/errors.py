@@ -6,7 +6,7 @@ All derive from `RobustforgeError`, itself a `ValueError`, so `except ValueError
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -22,7 +22,8 @@ class RobustforgeError(ValueError):
     def __init__(self, rule: str, fact: str = "", fix: str = "") -> None:
         self.rule, self.fact, self.fix = rule, fact, fix
         head = f"{rule}; {fact}" if fact else rule
-        super().__init__(". ".join(part.rstrip(".") for part in (head, fix) if part) + ".")
+        sentence = ". ".join(part.rstrip(".") for part in (head, fix) if part)
+        super().__init__(sentence if sentence.endswith("?") else f"{sentence}.")
 
     def __reduce__(self) -> Any:  # so that it comes back whole from another process, whatever a subclass takes
         return _again, (type(self), self.rule, self.fact, self.fix, self.__dict__)
@@ -105,6 +106,22 @@ class TellError(RobustforgeError):
 
 class SearchFileError(RobustforgeError):
     """A file that is no saved search, or one that cannot be gone on with."""
+
+
+class ProblemFileError(RobustforgeError):
+    """A problem file that cannot be read, or that makes no problem; the message has the lines."""
+
+    @classmethod
+    def of_mistakes(cls, name: str, mistakes: Sequence[tuple[int, str]]) -> ProblemFileError:
+        """Return the error that tells several mistakes of a file, each with its line (0 for none)."""
+        told = [f"line {line}: {sentence}" if line else sentence for line, sentence in mistakes]
+        if len(told) == 1:
+            return cls(f"{name}, {told[0]}")
+        return cls("\n  ".join([f"{name} has {len(told)} mistakes", *told]))
+
+
+class ModelError(RobustforgeError):
+    """A model that fails wherever it is run, so that there is nothing to search."""
 
 
 class ExecutionError(RobustforgeError):

@@ -78,7 +78,7 @@ class Optimizer:
         outside: Outside | None = None,
         on_failure: OnFailure = "raise",
         retries: int = 0,
-        known: Known | None = None,
+        known: tuple[Any, Any] | Known | None = None,
         readings: Readings | None = None,
     ) -> None:
         self.problem = as_problem(_unset, bounds, uncertainty, outside)

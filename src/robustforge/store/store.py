@@ -18,7 +18,7 @@ import numpy as np
 from robustforge.errors import StoreError, UnknownNameError
 from robustforge.heuristic import Heuristic
 from robustforge.store.database import Database
-from robustforge.store.records import EVOLUTION, Assessed, Evaluation, Experiment, Run
+from robustforge.store.records import EVOLUTION, SEARCH, Assessed, Evaluation, Experiment, Run
 
 _ASSESSED = ", ".join(field.name for field in fields(Assessed))
 _EVALUATION = ", ".join(field.name for field in fields(Evaluation))
@@ -88,16 +88,28 @@ class Store(Database):
         with self._transaction():
             self._connection.executemany(text, rows)
 
-    def add_evaluations(self, experiment: Experiment, evaluations: Iterable[Evaluation]) -> None:
-        """Store runs of a model; when this returns, they are there."""
-        names = [field.name for field in fields(Evaluation)]
-        rows = [(experiment.id, *(_to_column(name, getattr(each, name)) for name in names)) for each in evaluations]
-        text = f"INSERT INTO evaluation (experiment, {_EVALUATION}) VALUES (?, {', '.join('?' * len(names))})"
+    def begin_search(self, name: str, settings: Mapping[str, Any], known: Sequence[Evaluation]) -> Experiment:
+        """Begin a search with what is known before it, all at once; its name must not be in the store."""
+        row = (name, SEARCH, json.dumps(settings), "{}", _now())
         with self._transaction():
-            self._connection.executemany(text, rows)
+            text = "INSERT INTO experiment (name, kind, settings, grammar, begun) VALUES (?, ?, ?, ?, ?)"
+            number = self._connection.execute(text, row).lastrowid
+            self._insert_evaluations(int(number or 0), known)
+        return self.experiment(name, SEARCH)
 
-    def forget_evaluations(self, experiment: Experiment) -> None:
-        """Take back all runs of a model, which is none if they all failed, and the search with them."""
+    def add_evaluations(self, experiment: Experiment, evaluations: Sequence[Evaluation]) -> None:
+        """Store runs of a model; when this returns, they are there."""
+        with self._transaction():
+            self._insert_evaluations(experiment.id, evaluations)
+
+    def _insert_evaluations(self, number: int, evaluations: Sequence[Evaluation]) -> None:
+        names = [field.name for field in fields(Evaluation)]
+        rows = [(number, *(_to_column(name, getattr(each, name)) for name in names)) for each in evaluations]
+        text = f"INSERT INTO evaluation (experiment, {_EVALUATION}) VALUES (?, {', '.join('?' * len(names))})"
+        self._connection.executemany(text, rows)
+
+    def forget_search(self, experiment: Experiment) -> None:
+        """Take a search back with all its runs: of a model that never had a value."""
         with self._transaction():
             for table, column in (("evaluation", "experiment"), ("experiment", "id")):
                 self._connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (experiment.id,))

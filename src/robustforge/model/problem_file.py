@@ -1,0 +1,287 @@
+"""A problem file: a user's variables, tolerances and model in TOML. It says what is run, and runs nothing itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from robustforge.engine.optimizer import OnFailure
+from robustforge.errors import RobustforgeError
+from robustforge.model.command import Command
+from robustforge.model.function import Function
+from robustforge.model.mistakes import check, unused
+from robustforge.model.reading import Reading
+from robustforge.model.sheet import Sheet, is_number
+from robustforge.model.variables import Tolerance, Variable, Variables
+from robustforge.problem import Outside, Problem
+
+Floats = npt.NDArray[np.float64]
+
+TOP = (
+    "name", "goal", "budget", "seed", "heuristic", "tolerances", "outside", "on_failure", "retries", "data",
+    "variables", "model",
+)  # fmt: skip
+MODEL = ("command", "function", "templates", "json", "stdin", "result", "time_limit", "workers")
+RESULT = ("file", "pattern", "key")
+VARIABLE = ("bounds", "tolerance", "unit")
+GOALS = ("minimise", "maximise")
+
+BUDGET = 500
+"""Runs of a model that nobody says a budget for."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_RESERVED = ("dir", "here", "value", "id")
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemFile:
+    """What a problem file says.
+
+    Attributes:
+        path: The file.
+        name: The problem's name; by default that of the file.
+        goal: "minimise" or "maximise".
+        variables: The variables.
+        model: What is run; `None` if a person or a queue does it, by `ask` and `tell`.
+        budget: Runs of the model in all.
+        seed: Decides everything.
+        heuristic: Who searches: a name or a file; empty for the default.
+        outside: What happens to points outside the bounds.
+        on_failure: What a failed run means.
+        retries: Further attempts at a failed point.
+        workers: How many runs there may be at the same time.
+        data: A CSV file of earlier runs; `None` for none.
+    """
+
+    path: Path
+    name: str
+    goal: str
+    variables: Variables
+    model: Command | Function | None
+    budget: int
+    seed: int
+    heuristic: str
+    outside: Outside
+    on_failure: OnFailure
+    retries: int
+    workers: int
+    data: Path | None
+
+    @property
+    def sign(self) -> float:
+        """What values are multiplied by for the search, which always minimises."""
+        return -1.0 if self.goal == "maximise" else 1.0
+
+    @property
+    def problem(self) -> Problem:
+        """The problem as the search sees it."""
+        v = self.variables
+        return Problem(_run_elsewhere, v.bounds, v.uncertainty, outside=self.outside, name=self.name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that decides what a point is worth, as plain data."""
+        return {
+            "name": self.name,
+            "goal": self.goal,
+            "tolerances": self.variables.kind,
+            "outside": self.outside,
+            "variables": {
+                each.name: {"bounds": [each.low, each.high], "tolerance": str(each.tolerance), "unit": each.unit}
+                for each in self.variables.each
+            },
+            "model": _model_to_dict(self.model),
+        }
+
+
+def read_problem_file(path: str | Path) -> ProblemFile:
+    """Read a problem file and check all of it.
+
+    Raises:
+        ProblemFileError: With every mistake that was found, its line, the rule and the fix.
+    """
+    where = Path(path).absolute()
+    sheet = Sheet.read(where)
+    sheet.only("", TOP)
+    variables = _variables(sheet)
+    model = _model(sheet)
+    data = sheet.text("data", "")
+    made = ProblemFile(
+        path=where,
+        name=sheet.text("name", where.stem),
+        goal=sheet.text("goal", GOALS[0], GOALS),
+        variables=variables,
+        model=model,
+        budget=sheet.integer("budget", BUDGET, 3),
+        seed=sheet.integer("seed", 1, 0),
+        heuristic=sheet.text("heuristic", ""),
+        outside=_outside(sheet),
+        on_failure=_on_failure(sheet),
+        retries=sheet.integer("retries", 0, 0),
+        workers=sheet.integer("model.workers", 1, 1),
+        data=where.parent / data if data else None,
+    )
+    sheet.finish()
+    _check_whole(sheet, made)
+    return made
+
+
+def _check_whole(sheet: Sheet, made: ProblemFile) -> None:
+    """Note what only all of it together shows."""
+    try:
+        _ = made.problem
+    except RobustforgeError as error:  # a box too wide or too narrow for the tolerance
+        sheet.wrong("variables", error.rule, _named(error.fact, made.variables), error.fix)
+    if made.data is not None and not made.data.is_file():
+        sheet.wrong("data", "`data` must be a CSV file that exists", f"there is no {made.data}")
+    sheet.finish()
+
+
+def _named(text: str, variables: Variables) -> str:
+    """Return a sentence with the names of variables instead of their numbers."""
+    return re.sub(r"variable (\d+)", lambda found: variables.names[int(found[1])], text)
+
+
+def _variables(sheet: Sheet) -> Variables:
+    table = sheet.get("variables")
+    kind = sheet.text("tolerances", "box", ("box", "ball"))
+    if not isinstance(table, dict) or not table:
+        fix = 'Write [variables], and below for instance R1 = { bounds = [1e3, 1e5], tolerance = "5%" }'
+        sheet.wrong("variables", "a problem must have variables", "there are none", fix)
+        return Variables((), kind)
+    each = tuple(made for name in table if (made := _variable(sheet, name)) is not None)
+    if each and all(variable.tolerance.exact for variable in each) and len(each) == len(table):
+        fix = "Give at least one variable a tolerance; without any, a nominal optimiser is what you need"
+        sheet.wrong("variables", "some variable must have a tolerance", "all are exact", fix)
+    return Variables(each, kind)
+
+
+def _variable(sheet: Sheet, name: str) -> Variable | None:
+    where, before = f"variables.{name}", len(sheet.mistakes)
+    if not _NAME.fullmatch(name) or name in _RESERVED:
+        rule = "a variable's name must be letters, digits and underscores, and none of " + ", ".join(_RESERVED)
+        sheet.wrong(where, rule, f"this is {name!r}", "Choose another")
+        return None
+    if not isinstance(sheet.get(where), dict):
+        fix = f'Write {name} = {{ bounds = [1e3, 1e5], tolerance = "5%" }}'
+        sheet.wrong(where, "a variable must be a table", f"{name} is not", fix)
+        return None
+    sheet.only(where, VARIABLE)
+    low, high = _bounds(sheet, name)
+    tolerance = _tolerance(sheet, name, low)
+    unit = sheet.text(f"{where}.unit", "")
+    if len(sheet.mistakes) > before:
+        return None
+    return Variable(name, low, high, tolerance, unit)
+
+
+def _bounds(sheet: Sheet, name: str) -> tuple[float, float]:
+    where = f"variables.{name}.bounds"
+    found = sheet.get(where)
+    if not (isinstance(found, list) and len(found) == 2 and all(map(is_number, found)) and found[0] < found[1]):
+        fact = f"those of {name} are {found}" if found is not None else f"{name} has none"
+        sheet.wrong(where, "bounds must be two numbers, the lower one first", fact, "Write bounds = [1e3, 1e5]")
+        return 0.0, 1.0
+    return float(found[0]), float(found[1])
+
+
+def _tolerance(sheet: Sheet, name: str, low: float) -> Tolerance:
+    where = f"variables.{name}.tolerance"
+    given = sheet.get(where)
+    tolerance = Tolerance.parse(given)
+    if tolerance is None:
+        fact = f"that of {name} is {given!r}" if given is not None else f"{name} has none"
+        fix = 'Write for instance 0.1, "5%", "+5/-1" or "+5%/-1%"; 0 for a variable that is built exactly'
+        sheet.wrong(where, "a tolerance must be a number, or a text that says how much", fact, fix)
+        return Tolerance(0.0, 0.0)
+    if tolerance.percent and tolerance.down >= 100:
+        fact = f"that of {name} is {tolerance.down:g}%"
+        sheet.wrong(where, "a tolerance downwards must be below 100%", fact, "Give it in the variable's own unit")
+    if tolerance.percent and not tolerance.exact and low <= 0:
+        fact = f"the bounds of {name} begin at {low:g}"
+        fix = "Give the tolerance in the variable's own unit, or begin the bounds above 0"
+        sheet.wrong(where, "a tolerance in percent needs bounds above 0", fact, fix)
+    return tolerance
+
+
+def _model(sheet: Sheet) -> Command | Function | None:
+    if not sheet.only("model", MODEL):
+        return None
+    names = tuple(sheet.get("variables") or ())  # also of those with a mistake
+    here, limit = sheet.path.parent, sheet.positive("model.time_limit")
+    command, function = sheet.texts("model.command"), sheet.text("model.function", "")
+    if bool(command) == bool(function) and not sheet.mistakes:
+        fix = 'Write for instance command = ["ngspice", "-b", "filter.cir"], or function = "mymodule:gain"'
+        sheet.wrong("model", "a model must be either a command or a function", "there are both or neither", fix)
+    if function:
+        _check_function(sheet, function)
+        return Function(function, here, limit)
+    if not command:
+        return None
+    sheet.only("model.result", RESULT)
+    made = Command(
+        arguments=command,
+        here=here,
+        templates=sheet.texts("model.templates"),
+        json=sheet.text("model.json", ""),
+        stdin=sheet.text("model.stdin", ""),
+        reading=Reading(**{key: sheet.text(f"model.result.{key}", "") for key in RESULT}),
+        time_limit=limit,
+    )
+    for mistake in check(made, names):
+        sheet.wrong(f"model.{mistake.where}", mistake.rule, mistake.fact, mistake.fix)
+    if not sheet.mistakes and (lost := unused(made, names)):
+        words = f"{', '.join(lost)} {'do' if len(lost) > 1 else 'does'} not"
+        fix = f"Put {{{lost[0]}}} into an argument or a template, or hand over all values by json or stdin"
+        sheet.wrong("model.command", "every variable must reach the model", words, fix)
+    return made
+
+
+def _check_function(sheet: Sheet, target: str) -> None:
+    if not _TARGET.fullmatch(target):
+        fix = "Write module:name, without .py; the module may lie beside the problem file"
+        sheet.wrong("model.function", "a function must be written module:name", f"it is {target!r}", fix)
+    for key in ("templates", "json", "stdin", "result"):
+        if sheet.get(f"model.{key}") is not None:
+            rule = f"`{key}` belongs to a command"
+            sheet.wrong(
+                f"model.{key}", rule, "the model is a function", "It gets its values as arguments; leave it out"
+            )
+
+
+def _outside(sheet: Sheet) -> Outside:
+    found = sheet.text("outside", "evaluate", get_args(Outside))
+    return next(each for each in get_args(Outside) if each == found)
+
+
+def _on_failure(sheet: Sheet) -> OnFailure:
+    found = sheet.text("on_failure", "infeasible", ("infeasible", "unknown", "raise"))
+    return next(each for each in get_args(OnFailure) if each == found)
+
+
+def _model_to_dict(model: Command | Function | None) -> dict[str, Any] | None:
+    """Return what a model is, with a fingerprint of the files that it is made from."""
+    if model is None:
+        return None
+    if isinstance(model, Function):
+        return {"function": model.target, "time_limit": model.time_limit}
+    files = {name: hashlib.sha256((model.here / name).read_bytes()).hexdigest()[:16] for name in model.files}
+    return {
+        "command": list(model.arguments),
+        "templates": files,
+        "json": model.json,
+        "stdin": model.stdin,
+        "result": json.loads(json.dumps(model.reading.__dict__)),
+        "time_limit": model.time_limit,
+    }
+
+
+def _run_elsewhere(x: Floats) -> float:
+    raise AssertionError("a problem file's model is run by its search")

@@ -1,0 +1,44 @@
+"""Who runs a model: as many runs at the same time as there are workers, and none left over when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from robustforge.execution.pool import SupervisedPool
+from robustforge.model.command import Command
+from robustforge.model.function import Function
+from robustforge.model.outcome import Outcome
+from robustforge.model.runs import Runs
+
+Submit = Callable[[Mapping[str, float], int], "Future[Outcome]"]
+"""Has a model run with these values, and under this number."""
+
+
+@contextmanager
+def workforce(model: Command | Function, workers: int, keep: Path | None = None) -> Iterator[Submit]:
+    """Gather who runs a model; whoever leaves early, by an exception or Ctrl-C, ends the runs under way.
+
+    Args:
+        model: What is run.
+        workers: How many runs there may be at the same time.
+        keep: A folder in which those of all runs stay, for a command.
+    """
+    if isinstance(model, Command):
+        runs = Runs()
+        made = replace(model, keep=keep)
+        work: Callable[[Mapping[str, float], int], Outcome] = lambda values, number: made.run(values, number, runs)  # noqa: E731
+        end: Callable[[], None] = runs.close
+    else:
+        pool = SupervisedPool(workers, time_limit=model.time_limit, quiet=True)
+        work, end = (lambda values, number: model.run(values, pool)), pool.kill
+    threads = ThreadPoolExecutor(workers, thread_name_prefix="robustforge-model")
+    try:
+        yield lambda values, number: threads.submit(work, values, number)
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        end()
+        threads.shutdown()

@@ -1,0 +1,232 @@
+"""A search for a robust design of a user's own problem, every run of whose model is in a store.
+
+Nothing of the engine is stored: a search that goes on is gone through again with the values that are known, which
+takes moments, and asks for the same points. So it can be stopped at any moment, by whatever it may be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, wait
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult
+
+from robustforge.engine import Batch, Optimizer
+from robustforge.engine.optimizer import resolve_heuristic
+from robustforge.errors import ModelError, ObjectiveError, StoreError, TellError
+from robustforge.heuristic import Heuristic
+from robustforge.model.earlier import read_earlier
+from robustforge.model.outcome import Outcome
+from robustforge.model.problem_file import ProblemFile
+from robustforge.model.workforce import Submit
+from robustforge.store import KNOWN, SEARCH, SOLVE, Evaluation, Experiment, Store
+
+HOPELESS = 10
+"""If so many runs of a model are made and none has a value, there is nothing to search."""
+
+Notice = Callable[["Search"], Any]
+
+
+class Search:
+    """A search on a store. `Search.open` begins one, or goes on with it.
+
+    Attributes:
+        file: The problem.
+        store: Where the runs are.
+        experiment: What it is called there.
+        optimizer: The search itself, with all that is stored taken in.
+    """
+
+    def __init__(self, file: ProblemFile, store: Store, experiment: Experiment, optimizer: Optimizer) -> None:
+        self.file, self.store, self.experiment, self.optimizer = file, store, experiment, optimizer
+        self._runs, self._failures = 0, 0
+        self._replay()
+
+    @classmethod
+    def open(cls, file: ProblemFile, store: Store) -> Search:
+        """Begin a search, or go on with the one of this name.
+
+        Raises:
+            StoreError: There is one of this name with other settings, or it cannot be gone on with.
+        """
+        heuristic = resolve_heuristic(_found_heuristic(file), len(file.variables.each))
+        settings = settings_of(file, heuristic)
+        experiment = store.find(file.name, SEARCH, settings, {})
+        if experiment is None:
+            known = _earlier(file)
+            made = _optimizer(file, heuristic, known)  # raises for what cannot be searched, before anything is stored
+            experiment = store.begin_search(file.name, settings, known)
+        else:
+            made = _optimizer(file, heuristic, [e for e in store.evaluations(experiment) if e.part == KNOWN])
+        return cls(file, store, experiment, made)
+
+    @property
+    def runs(self) -> int:
+        """Runs of the model that are stored and belong to the search itself."""
+        return self._runs
+
+    @property
+    def failures(self) -> int:
+        """How many of them have no value."""
+        return self._failures
+
+    def solve(self, submit: Submit, notice: Notice = lambda search: None) -> OptimizeResult:
+        """Run the model wherever the search wants, to its end.
+
+        Args:
+            submit: Has the model run.
+            notice: Called after each run.
+
+        Raises:
+            ModelError: The model failed wherever it was run; the store is as if this search had never begun.
+            ObjectiveError: A run failed, and the policy is "raise"; the failed run is not stored.
+        """
+        while batch := self.optimizer.ask():
+            self._evaluate(batch, submit, notice)
+        if self.experiment.ended is None:
+            self.store.end(self.experiment)
+        return self.result()
+
+    def tell(self, number: int, outcome: Outcome) -> None:
+        """Take in what came of a run: store it, and let the search go on with it.
+
+        Args:
+            number: The id of a point that waits.
+            outcome: What came of it.
+
+        Raises:
+            TellError: No such point waits.
+        """
+        outcome = self._judged(outcome)
+        if outcome.failed and self.file.on_failure == "raise" and self.file.retries == 0:
+            raise ObjectiveError(
+                'under on_failure = "raise" every run of the model must have a value',
+                f"run {number} has none: {_story(outcome.failure, outcome.tail)}",
+                "Mend it and give the same command again, or choose another policy under another name",
+            )
+        x = self._waiting(number)
+        row = Evaluation(SOLVE, number, x, outcome.value, outcome.failure, outcome.tail, outcome.seconds)
+        self.store.add_evaluations(self.experiment, [row])
+        self._count(row)
+        self.optimizer.tell(number, self._seen(outcome.value))
+
+    def result(self) -> OptimizeResult:
+        """Return what is known now, as the search sees it."""
+        return self.optimizer.result()
+
+    def _evaluate(self, batch: Batch, submit: Submit, notice: Notice) -> None:
+        """Have all points of a batch run, and take in each as soon as it is there."""
+        waiting = {submit(self.file.variables.decode(x), number): number for number, x in batch}
+        try:
+            while waiting:
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    self.tell(waiting.pop(future), future.result())
+                    notice(self)
+                    self._give_up()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def _waiting(self, number: int) -> tuple[float, ...]:
+        """Return the point that waits under an id."""
+        for known, x in self.optimizer.ask():
+            if known == number:
+                return tuple(x.tolist())
+        raise TellError(
+            "a value must be for a point that waits", f"{number} does not", "`robustforge ask` shows those that do"
+        )
+
+    def _count(self, row: Evaluation) -> None:
+        self._runs += 1
+        self._failures += bool(row.failure)
+
+    def _give_up(self) -> None:
+        """End a search whose model fails everywhere, and leave nothing of it: mended, it begins anew."""
+        if self._runs < HOPELESS or self._failures < self._runs:
+            return
+        last = max(self.store.evaluations(self.experiment), key=lambda e: (e.part == SOLVE, e.number))
+        self.store.forget_search(self.experiment)
+        raise ModelError(
+            "a model must have a value somewhere",
+            f"all of its first {self._runs} runs failed, the last one so: {_story(last.failure, last.tail)}",
+            "`robustforge check` runs it once and shows all. If these designs are infeasible, let it print inf",
+        )
+
+    def _judged(self, outcome: Outcome) -> Outcome:
+        """Return an outcome as a failure if its value is infinitely good: that is no value."""
+        if self._seen(outcome.value) != -math.inf:
+            return outcome
+        return replace(outcome, value=math.nan, failure=f"the result is {outcome.value}, which no design can be worth")
+
+    def _seen(self, value: float) -> float:
+        """Return a value as the search sees it, which minimises."""
+        return self.file.sign * value
+
+    def _replay(self) -> None:
+        """Take in what is stored; points must be asked for as they were."""
+        rows = {e.number: e for e in self.store.evaluations(self.experiment) if e.part == SOLVE}
+        left = dict(rows)
+        while left:
+            batch = [(number, x) for number, x in self.optimizer.ask() if number in left]
+            if not batch or any(tuple(x.tolist()) != left[number].x for number, x in batch):
+                raise StoreError(
+                    "a search must go on as it began",
+                    f"{self.experiment.name!r} asks for other points than those that are stored",
+                    "Use the version of the package that began it, or begin anew under another name",
+                )
+            self.optimizer.tell([n for n, _ in batch], [self._seen(left.pop(n).value) for n, _ in batch])
+        for row in rows.values():
+            self._count(row)
+
+
+def _story(failure: str, tail: str) -> str:
+    """Return why a run failed, and the last that it said."""
+    return f"{failure}; its last words:\n{tail.strip()}\n" if tail.strip() else failure
+
+
+def settings_of(file: ProblemFile, heuristic: Heuristic) -> dict[str, Any]:
+    """Return all that decides the outcome of a search."""
+    return {
+        **file.to_dict(),
+        "budget": file.budget,
+        "seed": file.seed,
+        "heuristic": json.loads(heuristic.to_json()),
+        "on_failure": file.on_failure,
+        "retries": file.retries,
+        "data": hashlib.sha256(file.data.read_bytes()).hexdigest()[:16] if file.data else None,
+    }
+
+
+def _found_heuristic(file: ProblemFile) -> str | None:
+    """Return the heuristic as a name, or as a file that may lie beside the problem file."""
+    beside = file.path.parent / file.heuristic
+    return str(beside) if file.heuristic.endswith(".json") and beside.is_file() else file.heuristic or None
+
+
+def _earlier(file: ProblemFile) -> list[Evaluation]:
+    if file.data is None:
+        return []
+    rows = read_earlier(file.data, file.variables)
+    return [
+        Evaluation(KNOWN, number, tuple(file.variables.encode(point).tolist()), value)
+        for number, (point, value) in enumerate(rows)
+    ]
+
+
+def _optimizer(file: ProblemFile, heuristic: Heuristic, known: list[Evaluation]) -> Optimizer:
+    values = [file.sign * each.value for each in known]
+    return Optimizer(
+        file.problem,
+        budget=file.budget,
+        heuristic=heuristic,
+        rng=file.seed,
+        on_failure=file.on_failure,
+        retries=file.retries,
+        known=(np.array([each.x for each in known]), values) if known else None,
+    )

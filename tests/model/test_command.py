@@ -1,0 +1,320 @@
+"""Running a model behind a command line: real programs, and all they can do wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import tempfile
+import threading
+import time
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from robustforge.model import process
+from robustforge.model.command import Command
+from robustforge.model.outcome import TAIL
+from robustforge.model.reading import Reading
+from robustforge.model.runs import Runs
+
+VALUES = {"a": 1 / 3, "b": -2e-9}
+
+
+@pytest.fixture(scope="module")
+def runs():
+    with Runs() as runs:
+        yield runs
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch) -> Path:
+    """Where temporary folders are made."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path, temporary, runs):
+    """Run a shell script once; nothing may stay behind."""
+
+    def once(script, *arguments, **how):
+        (tmp_path / "model.sh").write_text(script)
+        outcome = Command(("/bin/sh", "{here}/model.sh", *arguments), tmp_path, **how).run(VALUES, 1, runs)
+        assert how.get("keep") or not list(temporary.iterdir())
+        return outcome
+
+    return once
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that nobody has reaped yet is dead."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def gone(pid: int, seconds: float = 2.0) -> bool:
+    end = time.monotonic() + seconds
+    while alive(pid) and time.monotonic() < end:
+        time.sleep(0.01)
+    return not alive(pid)
+
+
+def until(path: Path, seconds: float = 10.0) -> str:
+    """What a file holds, once it holds a line."""
+    end = time.monotonic() + seconds
+    while not (path.exists() and path.read_text().endswith("\n")) and time.monotonic() < end:
+        time.sleep(0.01)
+    return path.read_text()
+
+
+def test_values_come_by_argument(run):
+    assert run('echo "$1"', "{a}").value == 1 / 3
+    assert run('echo "$1"', "{b:.3e}").value == -2e-9
+    outcome = run('echo "${1#r=}"', "r={a:.2f}")
+    assert (outcome.value, outcome.failure, outcome.tail) == (0.33, "", "")
+    assert 0 < outcome.seconds < 10
+
+
+def test_values_come_by_template(run, tmp_path):
+    (tmp_path / "decks").mkdir()
+    (tmp_path / "decks" / "deck.txt").write_bytes(b"{foo} {{x}} \xc3\xa9\r\n{a}\r\n")
+    (tmp_path / "tool").write_text("#!/bin/sh\necho {b}\n")
+    (tmp_path / "tool").chmod(0o755)
+    assert (
+        run("head -n 1 deck.txt | grep -q '^{foo} {{x}} é' && tail -n 1 deck.txt", templates=("decks/deck.txt",)).value
+        == 1 / 3
+    )
+    assert run('"$1"', "{dir}/tool", templates=("tool",)).value == -2e-9
+
+
+def test_values_come_by_json(run, runs, tmp_path):
+    for how in ({"json": "sub/in.json"}, {"stdin": "json"}, {"json": "in.json", "stdin": "json"}):
+        outcome = run("cat - sub/in.json 2>&- || :", reading=Reading(key="a"), **how)
+        assert outcome.value == 1 / 3, outcome
+    (tmp_path / "echo.sh").write_text("cat; cp in.json out.json")
+    command = Command(("sh", "{here}/echo.sh"), tmp_path, json="in.json", reading=Reading("out.json"))
+    assert "in.json" not in os.listdir(tmp_path)
+    assert command.run(VALUES, 1, runs).failure == f"out.json has no number on the last line: {json.dumps(VALUES)!r}"
+
+
+def test_values_come_by_standard_input(run, tmp_path):
+    (tmp_path / "input.txt").write_text("first\n{a:.4f}\n")
+    assert run("read line; cat", stdin="input.txt").value == 0.3333
+    assert run("cat; echo 5").value == 5  # there is none, and nobody waits for it
+
+
+def test_results_are_read_from_files(run):
+    assert run("echo 3; echo 4.5 > out.txt; echo >> out.txt", reading=Reading("out.txt")).value == 4.5
+    assert run("echo 'f = 1\nf = 2.0D+00\ng = 3'", reading=Reading(pattern="f = (.*)")).value == 2
+    script = """echo '{"loss": {"worst": 7}, "peaks": [8, 9]}' > out.json"""
+    assert run(script, reading=Reading("out.json", key="loss.worst")).value == 7
+    assert run(script, reading=Reading("out.json", key="peaks.1")).value == 9
+    assert run("echo +Infinity").value == math.inf
+
+
+@pytest.mark.parametrize(
+    ("script", "failure", "tail"),
+    [
+        ("echo 1; exit 3", "exit code 3", "1"),
+        ("echo 1; echo no licence >&2; exit 3", "exit code 3", "no licence"),
+        ("kill -SEGV $$", "signal SIGSEGV", ""),
+        ("echo 1; echo xyz", "its output has no number on the last line: 'xyz'", "1\nxyz"),
+        ("echo why >&2", "its output is empty", "why"),
+        ("echo nan", "the result is NaN", "nan"),
+        ("printf '1\\377\\376'", "its output has no number on the last line: '1\ufffd\ufffd'", "1\ufffd\ufffd"),
+    ],
+)
+def test_failures(run, script, failure, tail):
+    outcome = run(script)
+    assert (outcome.failure, outcome.tail) == (failure, tail)
+    assert math.isnan(outcome.value)
+    assert outcome.failed
+
+
+def test_a_missing_file_is_a_failure_with_last_words(run):
+    outcome = run("echo cannot write", reading=Reading("out.json", key="a"))
+    assert (outcome.failure, outcome.tail) == ("there is no file out.json", "cannot write")
+
+
+def test_last_words_are_the_last(run):
+    outcome = run("i=0; while [ $i -lt 3000 ]; do echo é$i; i=$((i+1)); done >&2; exit 1")
+    assert len(outcome.tail) == TAIL
+    assert outcome.tail.endswith("é2998\né2999")
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [("./none", "No such file or directory: "), ("./text", "Permission denied: "), ("a\0b", "embedded null byte")],
+)
+def test_a_program_that_cannot_be_started(tmp_path, temporary, runs, program, why):
+    (tmp_path / "text").write_text("hello")
+    outcome = Command((program,), tmp_path).run(VALUES, 1, runs)
+    assert outcome.failure.startswith(f"the program cannot be started: {why}")
+    assert not list(temporary.iterdir())
+
+
+def test_a_folder_that_cannot_be_prepared(tmp_path, runs):
+    (tmp_path / "file").touch()
+    for how in ({"templates": ("none",)}, {"keep": tmp_path / "file"}):
+        outcome = Command(("true",), tmp_path, **how).run(VALUES, 1, runs)
+        assert outcome.failure.startswith("its folder cannot be prepared: ")
+
+
+def test_no_shell_sees_the_arguments(run, tmp_path):
+    outcome = run('echo "$#" "$1" "$2"', f"; touch {tmp_path}/x", "$(echo {{}}) *")
+    assert outcome.tail == f"2 ; touch {tmp_path}/x $(echo {{}}) *"
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_program_beside_the_problem_file(tmp_path, runs, monkeypatch):
+    (tmp_path / "sim").write_text('#!/bin/sh\n[ "$PWD" = "$1" ] && [ "$PWD" != "$2" ] && echo 6\n')
+    (tmp_path / "sim").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    for program, here in (("./sim", tmp_path), ("{here}/sim", tmp_path), ("./sim", Path())):
+        assert Command((program, "{dir}", "{here}"), here).run(VALUES, 1, runs).value == 6
+
+
+def test_folders_are_kept_and_never_used_twice(run, tmp_path, temporary):
+    keep = tmp_path / "kept"
+    assert run("echo 1 > out; echo $1", "{a}", keep=keep, json="in.json").value == 1 / 3
+    assert json.loads((keep / "000001" / "in.json").read_text()) == VALUES
+    outcome = run("exit 1", keep=keep, reading=Reading("out"))
+    assert outcome.failure == "exit code 1"
+    assert run("true", keep=keep, reading=Reading("out")).failure == "there is no file out"
+    assert sorted(os.listdir(keep)) == ["000001", "000001-2", "000001-3"]
+    assert not list(temporary.iterdir())
+
+
+def test_a_model_may_remove_its_folder(run):
+    assert run('rm -r "$1"; echo 5', "{dir}").value == 5
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_model_that_hangs_is_ended_with_all_it_started(run, tmp_path, monkeypatch, told):
+    if not told:  # a system that does not tell of a process's end
+        monkeypatch.delattr(os, "pidfd_open")
+    outcome = run("sleep 60 & echo $! > $1/pid; echo waiting; sleep 60", "{here}", time_limit=0.3)
+    assert (outcome.failure, outcome.tail) == ("it took longer than 0.3 s", "waiting")
+    assert 0.3 <= outcome.seconds < 2
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_grandchild_that_holds_the_pipes_holds_nothing_up(run, tmp_path, monkeypatch, told):
+    if not told:
+        monkeypatch.delattr(os, "pidfd_open")
+    outcome = run("sleep 60 & echo $! > $1/pid; echo 5", "{here}")
+    assert outcome.value == 5
+    assert outcome.seconds < 2
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_one_that_escaped_and_floods_the_pipe_holds_nothing_up(run, tmp_path):
+    outcome = run("setsid sh -c 'echo $$ > $0/pid; exec yes' $1 & until [ -s $1/pid ]; do :; done; exit 4", "{here}")
+    assert outcome.failure == "exit code 4"
+    assert outcome.seconds < 5
+    assert gone(int((tmp_path / "pid").read_text()))  # of a broken pipe
+
+
+def test_a_model_that_closes_its_output_is_waited_for(run):
+    assert run("exec >&- 2>&-; sleep 0.1; echo 5 > out", reading=Reading("out")).value == 5
+
+
+def test_output_of_any_size_is_read_in_little_memory(run):
+    tracemalloc.start()
+    outcome = run("head -c 200000000 /dev/zero; head -c 9000000 /dev/zero >&2; echo; echo 12.5")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert outcome.value == 12.5
+    assert peak < 10 * process.KEPT
+    assert run("head -c 3000000 /dev/zero", reading=Reading(key="a")).failure.startswith("its output is larger than")
+
+
+@pytest.mark.parametrize("end", ["kill -KILL $$", "kill -TERM $$", "sh -c 'kill -KILL $$'; exit $?"])
+def test_a_killed_model_gets_a_second_chance(run, tmp_path, end):
+    script = f"if [ -e $1/marker ]; then echo 5; else touch $1/marker junk; {end}; fi"
+    assert run(script, "{here}").value == 5
+
+
+def test_and_no_third(run, tmp_path):
+    outcome = run("echo again >> $1/count; kill -KILL $$", "{here}")
+    assert outcome.failure == "signal SIGKILL"
+    assert (tmp_path / "count").read_text() == "again\n" * 2
+
+
+def test_what_runs_out_of_time_gets_none(run, tmp_path):
+    run("echo again >> $1/count; sleep 60", "{here}", time_limit=0.2)
+    assert (tmp_path / "count").read_text() == "again\n"
+
+
+def test_threads_do_not_meet(tmp_path, temporary, runs):
+    (tmp_path / "deck").write_text("{a}")
+    command = Command(("cat", "deck"), tmp_path, templates=("deck",))
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(lambda i: command.run({"a": float(i)}, i, runs), range(40)))
+    assert [outcome.value for outcome in outcomes] == list(range(40))
+    assert not list(temporary.iterdir())
+
+
+def test_all_can_be_interrupted_at_once(tmp_path, temporary):
+    (tmp_path / "model.sh").write_text("echo $$ > $1/pid$2; sleep 60 & wait")
+    command = Command(("sh", "{here}/model.sh", "{here}", "{a:.0f}"), tmp_path)
+    with Runs() as runs, ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(command.run, {"a": float(i)}, i, runs) for i in range(4)]
+        pids = [int(until(tmp_path / f"pid{i}")) for i in range(2)]
+        begin = time.monotonic()
+        runs.kill()
+        outcomes = [future.result() for future in futures]
+        assert time.monotonic() - begin < 2
+    assert [outcome.failure for outcome in outcomes] == ["interrupted"] * 4
+    assert all(map(gone, pids))
+    assert not (tmp_path / "pid2").exists()
+    assert not list(temporary.iterdir())
+    assert command.run({"a": 9.0}, 9, runs).failure == "interrupted"
+
+
+def test_a_model_that_starts_while_all_is_killed(tmp_path, monkeypatch):
+    runs, popen = Runs(), subprocess.Popen
+
+    def slow(arguments, **how):
+        process = popen(arguments, **how)
+        if arguments[0] == "sleep":
+            runs.kill()
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", slow)
+    outcome = Command(("sleep", "60"), tmp_path).run({}, 1, runs)
+    assert (outcome.failure, outcome.seconds < 2) == ("interrupted", True)
+    runs.close()
+
+
+def test_an_exception_in_the_midst_leaves_nothing_behind(tmp_path, temporary, runs, monkeypatch):
+    (tmp_path / "model.sh").write_text("echo $$ > $1/pid; sleep 60")
+
+    def interrupt(listener, time_limit):
+        until(tmp_path / "pid")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(process._Listener, "listen", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        Command(("sh", "{here}/model.sh", "{here}"), tmp_path).run({}, 1, runs)
+    assert gone(int((tmp_path / "pid").read_text()))
+    assert not list(temporary.iterdir())
+
+
+def test_descriptors_are_given_back(tmp_path, runs):
+    command = Command(("echo", "1"), tmp_path, time_limit=10)
+    command.run({}, 1, runs)
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        command.run({}, 1, runs)
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert threading.active_count() < 50

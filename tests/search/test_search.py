@@ -1,0 +1,199 @@
+"""Searches on a store: every run is kept, whatever happens it goes on, and the answer is the same."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+
+import pytest
+
+import robustforge as rf
+from conftest import same
+from robustforge.errors import ModelError, ObjectiveError, StoreError, TellError
+from robustforge.model.outcome import Outcome
+from robustforge.model.problem_file import read_problem_file
+from robustforge.model.workforce import workforce
+from robustforge.search import Search
+from robustforge.store import SEARCH, SOLVE, Store
+
+PROBLEM = """
+budget = 60
+heuristic = "rpso+dd"
+[variables]
+a = { bounds = [-2, 3], tolerance = 0.2 }
+b = { bounds = [1, 100], tolerance = "5%" }
+c = { bounds = [0, 1], tolerance = 0 }
+"""
+MODEL = """
+[model]
+function = "bowls:bowl"
+"""
+BOWLS = """
+import math, os, signal, time
+def bowl(a, b, c):
+    return a * a + math.log(b / 10) ** 2 + (c - 0.5) ** 2
+def never(a, b, c):
+    raise RuntimeError("no licence")
+def sometimes(a, b, c):
+    if c > 0.5:
+        raise RuntimeError("too much")
+    return bowl(a, b, c)
+"""
+
+
+def bowl(a, b, c):
+    return a * a + math.log(b / 10) ** 2 + (c - 0.5) ** 2
+
+
+@pytest.fixture
+def problem(tmp_path):
+    """Write a problem file, with a module beside it."""
+    (tmp_path / "bowls.py").write_text(BOWLS)
+
+    def write(text=PROBLEM, model=MODEL):
+        path = tmp_path / "bowl.toml"
+        path.write_text(textwrap.dedent(text) + model)
+        return read_problem_file(path)
+
+    return write
+
+
+def solved(file, path, workers=1, notice=lambda search: None):
+    with Store.open(path, durable=True) as store, workforce(file.model, workers) as submit:
+        return Search.open(file, store).solve(submit, notice)
+
+
+def by_hand(file):
+    """The same search by ask and tell."""
+    search = rf.Optimizer(
+        file.problem, budget=file.budget, heuristic=file.heuristic, rng=file.seed, on_failure="infeasible"
+    )
+    while batch := search.ask():
+        search.tell(batch.ids, [file.sign * bowl(**file.variables.decode(x)) for x in batch.x])
+    return search.result()
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_search_on_a_store_is_the_search_itself(problem, tmp_path, workers):
+    file = problem()
+    result = solved(file, tmp_path / "s.db", workers)
+    assert same(result, by_hand(file))
+    assert result.success
+    with Store.read(tmp_path / "s.db") as store:
+        experiment = store.experiment("bowl", SEARCH)
+        rows = store.evaluations(experiment)
+        assert experiment.ended
+        assert store.experiments() == []  # no evolution
+    assert [row.number for row in rows] == list(range(60))
+    assert [row.value for row in rows] == result.history.fun.tolist()
+    assert all(row.part == SOLVE and not row.failure and row.seconds > 0 for row in rows)
+
+
+def test_stopped_anywhere_it_goes_on_and_repeats_nothing(problem, tmp_path):
+    file = problem()
+    seen = []
+
+    def stop(search):
+        seen.append(search.runs)
+        if search.runs % 7 == 0:
+            raise KeyboardInterrupt
+
+    for _ in range(8):
+        with pytest.raises(KeyboardInterrupt):
+            solved(file, tmp_path / "s.db", 2, stop)
+    result = solved(file, tmp_path / "s.db", 2, lambda search: seen.append(search.runs))
+    assert same(result, by_hand(file))
+    assert seen == list(range(1, 61))
+
+
+def test_a_search_that_is_over_runs_nothing(problem, tmp_path):
+    file = problem()
+    first = solved(file, tmp_path / "s.db")
+    (tmp_path / "bowls.py").write_text("def bowl(a, b, c): raise RuntimeError")
+    assert same(solved(file, tmp_path / "s.db"), first)
+
+
+def test_other_settings_are_refused(problem, tmp_path):
+    solved(problem(), tmp_path / "s.db")
+    with pytest.raises(StoreError, match="budget is 60, not 61"):
+        solved(problem(PROBLEM.replace("60", "61")), tmp_path / "s.db")
+    with pytest.raises(StoreError, match="variables"):
+        solved(problem(PROBLEM.replace("0.2", "0.3")), tmp_path / "s.db")
+
+
+def test_maximising_is_minimising_upside_down(problem, tmp_path):
+    file = problem('goal = "maximise"\n' + PROBLEM)
+    result = solved(file, tmp_path / "s.db")
+    assert same(result, by_hand(file))
+    with Store.read(tmp_path / "s.db") as store:
+        rows = store.evaluations(store.experiment("bowl", SEARCH))
+    assert [row.value for row in rows] == [-value for value in result.history.fun]
+
+
+def test_failures_are_kept_with_their_reason(problem, tmp_path):
+    file = problem(model=MODEL.replace('bowl"', 'sometimes"'))
+    result = solved(file, tmp_path / "s.db", 2)
+    with Store.read(tmp_path / "s.db") as store:
+        rows = store.evaluations(store.experiment("bowl", SEARCH))
+    failed = [row for row in rows if row.failure]
+    assert len(failed) == result.failures > 0
+    assert all(row.failure == "RuntimeError: too much" and "bowls.py" in row.tail for row in failed)
+    assert all(math.isnan(row.value) and row.x[2] > 0.5 for row in failed)
+    again = solved(file, tmp_path / "s.db")
+    assert same(again, result)
+
+
+def test_a_model_that_always_fails_stops_the_search_and_leaves_nothing(problem, tmp_path):
+    file = problem(model=MODEL.replace('bowl"', 'never"'))
+    with pytest.raises(ModelError, match=r"(?s)first 1\d runs failed.*no licence.*bowls\.py"):
+        solved(file, tmp_path / "s.db", 2)
+    with Store.read(tmp_path / "s.db") as store:
+        assert store.experiments(SEARCH) == []
+    assert same(solved(problem(), tmp_path / "s.db"), by_hand(problem()))
+
+
+def test_under_raise_a_failure_ends_it_and_the_mended_model_goes_on(problem, tmp_path):
+    text = 'on_failure = "raise"\n' + PROBLEM
+    with pytest.raises(ObjectiveError, match="too much"):
+        solved(problem(text, MODEL.replace('bowl"', 'sometimes"')), tmp_path / "s.db")
+    (tmp_path / "bowls.py").write_text(BOWLS.replace("c > 0.5", "False"))
+    result = solved(problem(text, MODEL.replace('bowl"', 'sometimes"')), tmp_path / "s.db")
+    assert same(result, by_hand(problem(text)))
+
+
+def test_earlier_data_cost_no_budget(problem, tmp_path):
+    rows = [(a, b, 0.5) for a in (-1.0, 0.0, 1.0) for b in (5.0, 10.0, 20.0)]
+    lines = [f"{c},{a},{b},{bowl(a, b, c)!r},ignored" for a, b, c in rows]
+    (tmp_path / "earlier.csv").write_text("\n".join(["c,a,b,value,remark", *lines]) + "\n")
+    file = problem('data = "earlier.csv"\n' + PROBLEM)
+    result = solved(file, tmp_path / "s.db")
+    assert (result.nfev, len(result.history)) == (60, 69)
+    assert result.history.fun[:9].tolist() == [bowl(a, b, c) for a, b, c in rows]
+    assert same(solved(file, tmp_path / "s.db"), result)
+
+
+def test_values_told_by_hand(problem, tmp_path):
+    file = problem(model="")
+    numbers = []
+    while True:
+        with Store.open(tmp_path / "s.db") as store:  # each time as if a week had passed
+            search = Search.open(file, store)
+            batch = search.optimizer.ask()
+            if not batch:
+                break
+            number, x = list(batch)[-1]
+            search.tell(number, Outcome(bowl(**file.variables.decode(x))))
+            numbers.append(number)
+            with pytest.raises(TellError, match="does not"):
+                search.tell(number, Outcome(1.0))
+    assert sorted(numbers) == list(range(60))
+    assert same(search.result(), by_hand(file))
+
+
+def test_infinitely_good_is_a_failure(problem, tmp_path):
+    for goal, value in (("minimise", -math.inf), ("maximise", math.inf)):
+        with Store.open(None) as store:
+            search = Search.open(problem(f'goal = "{goal}"\n' + PROBLEM, ""), store)
+            number = int(search.optimizer.ask().ids[0])
+            search.tell(number, Outcome(value))
+            assert store.evaluations(search.experiment)[0].failure
