@@ -103,7 +103,7 @@ class Search:
         Raises:
             TellError: No such point waits.
         """
-        outcome = self._judged(outcome)
+        outcome = self.judged(outcome)
         if outcome.failed and self.file.on_failure == "raise" and self.file.retries == 0:
             raise ObjectiveError(
                 'under on_failure = "raise" every run of the model must have a value',
@@ -158,7 +158,7 @@ class Search:
             "`robustforge check` runs it once and shows all. If these designs are infeasible, let it print inf",
         )
 
-    def _judged(self, outcome: Outcome) -> Outcome:
+    def judged(self, outcome: Outcome) -> Outcome:
         """Return an outcome as a failure if its value is infinitely good: that is no value."""
         if self._seen(outcome.value) != -math.inf:
             return outcome

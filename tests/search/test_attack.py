@@ -1,0 +1,111 @@
+"""Attacks on the answer of a search: with few runs, on a store, in the user's sense."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from robustforge.errors import ProblemError
+from robustforge.model.problem_file import read_problem_file
+from robustforge.model.workforce import workforce
+from robustforge.search import Search
+from robustforge.search.attack import Attack
+from robustforge.store import SEARCH, VERIFY, Store
+
+PROBLEM = """
+budget = 40
+heuristic = "rpso"
+goal = "{goal}"
+on_failure = "{policy}"
+[variables]
+a = {{ bounds = [-2, 3], tolerance = 0.2 }}
+b = {{ bounds = [1, 100], tolerance = "5%" }}
+c = {{ bounds = [0, 1], tolerance = 0 }}
+[model]
+function = "models:{name}"
+"""
+MODELS = """
+import math
+def slope(a, b, c):
+    return 3 * a - 20 * math.log(b) + c
+def hill(a, b, c):
+    return -slope(a, b, c)
+def cliff(a, b, c):
+    if a > {edge}:
+        raise RuntimeError("broken")
+    return a
+"""
+
+
+@pytest.fixture
+def problem(tmp_path):
+    def write(name, goal="minimise", policy="infeasible", edge=9.0):
+        (tmp_path / "models.py").write_text(MODELS.replace("{edge}", repr(edge)))
+        (tmp_path / "p.toml").write_text(PROBLEM.format(goal=goal, name=name, policy=policy))
+        return read_problem_file(tmp_path / "p.toml")
+
+    return write
+
+
+def verified(file, path, budget, solve=True, notice=lambda attack: None):
+    with Store.open(path, durable=True) as store, workforce(file.model, 2) as submit:
+        search = Search.open(file, store)
+        if solve:
+            search.solve(submit)
+        return search, Attack(search).carry_out(budget, submit, notice)
+
+
+@pytest.mark.parametrize(("name", "goal", "sign"), [("slope", "minimise", 1), ("hill", "maximise", -1)])
+def test_the_worst_corner_is_found_and_what_drives_it(problem, tmp_path, name, goal, sign):
+    file = problem(name, goal)
+    search, found = verified(file, tmp_path / "s.db", 12)
+    x = file.variables.decode(search.result().x)
+    a, b = x["a"] + 0.2, x["b"] * 0.95
+    assert found.worst == pytest.approx(sign * (3 * a - 20 * math.log(b) + x["c"]))
+    assert found.worst_point == {"a": pytest.approx(a), "b": pytest.approx(b), "c": x["c"]}
+    assert sign * found.worst >= sign * found.known >= sign * found.nominal - 1e-9
+    assert found.slopes["a"] == pytest.approx(sign * 3 * 0.4, rel=1e-2)
+    assert found.slopes["b"] == pytest.approx(-sign * 20 * math.log(1.05 / 0.95), rel=1e-2)
+    assert found.slopes["c"] == 0
+    assert (found.runs, found.failures) == (12, 0)
+
+
+def test_an_attack_goes_on_and_can_be_longer(problem, tmp_path):
+    file = problem("slope")
+    whole = verified(file, tmp_path / "one.db", 25)[1]
+    seen = []
+
+    def stop(attack):
+        seen.append(attack.runs)
+        if attack.runs % 5 == 0:
+            raise KeyboardInterrupt
+
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            verified(file, tmp_path / "two.db", 25, notice=stop)
+    assert verified(file, tmp_path / "two.db", 18)[1].runs == 18
+    assert verified(file, tmp_path / "two.db", 25)[1] == whole
+    with Store.read(tmp_path / "two.db") as store:
+        rows = [e for e in store.evaluations(store.experiment("p", SEARCH)) if e.part == VERIFY]
+    assert [row.number for row in rows] == list(range(25))
+    assert len(seen) == len(set(seen))  # nothing was run twice
+
+
+def test_failures_within_the_tolerances_follow_the_policy(problem, tmp_path):
+    file = problem("cliff")
+    with Store.open(None) as store, workforce(file.model, 1) as submit:
+        search = Search.open(file, store)
+        search.solve(submit)
+        x = file.variables.decode(search.result().x)
+    file = problem("cliff", edge=x["a"] + 0.15)
+    assert verified(file, tmp_path / "a.db", 20)[1].worst == math.inf
+    file = problem("cliff", policy="unknown", edge=x["a"] + 0.15)
+    found = verified(file, tmp_path / "b.db", 20)[1]
+    assert found.worst < math.inf
+    assert found.failures > 0
+
+
+def test_a_search_that_has_not_ended_cannot_be_verified(problem, tmp_path):
+    with pytest.raises(ProblemError, match="has not"):
+        verified(problem("slope"), tmp_path / "s.db", 10, solve=False)
