@@ -46,7 +46,7 @@ def run(tmp_path, temporary, runs):
     def once(script, *arguments, **how):
         (tmp_path / "model.sh").write_text(script)
         outcome = Command(("/bin/sh", "{here}/model.sh", *arguments), tmp_path, **how).run(VALUES, 1, runs)
-        assert how.get("keep") or not list(temporary.iterdir())
+        assert how.get("folder") or not list(temporary.iterdir())
         return outcome
 
     return once
@@ -163,7 +163,7 @@ def test_a_program_that_cannot_be_started(tmp_path, temporary, runs, program, wh
 
 def test_a_folder_that_cannot_be_prepared(tmp_path, runs):
     (tmp_path / "file").touch()
-    for how in ({"templates": ("none",)}, {"keep": tmp_path / "file"}):
+    for how in ({"templates": ("none",)}, {"folder": tmp_path / "file"}):
         outcome = Command(("true",), tmp_path, **how).run(VALUES, 1, runs)
         assert outcome.failure.startswith("its folder cannot be prepared: ")
 
@@ -184,11 +184,11 @@ def test_a_program_beside_the_problem_file(tmp_path, runs, monkeypatch):
 
 def test_folders_are_kept_and_never_used_twice(run, tmp_path, temporary):
     keep = tmp_path / "kept"
-    assert run("echo 1 > out; echo $1", "{a}", keep=keep, json="in.json").value == 1 / 3
+    assert run("echo 1 > out; echo $1", "{a}", folder=keep, keep=True, json="in.json").value == 1 / 3
     assert json.loads((keep / "000001" / "in.json").read_text()) == VALUES
-    outcome = run("exit 1", keep=keep, reading=Reading("out"))
+    outcome = run("exit 1", folder=keep, keep=True, reading=Reading("out"))
     assert outcome.failure == "exit code 1"
-    assert run("true", keep=keep, reading=Reading("out")).failure == "there is no file out"
+    assert run("true", folder=keep, keep=True, reading=Reading("out")).failure == "there is no file out"
     assert sorted(os.listdir(keep)) == ["000001", "000001-2", "000001-3"]
     assert not list(temporary.iterdir())
 

@@ -51,13 +51,35 @@ def started() -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-I", "-S", guard.__file__], stdin=subprocess.PIPE, bufsize=0)
 
 
-def test_the_list_is_kept_however_it_arrives():
+@pytest.mark.parametrize(
+    ("pieces", "groups", "mark"),
+    [
+        ([b"?a-0\n+12\n?a-1\n+3", b"4\n-12", b"\n+56\n-99\n", b"+7"], {34, 56}, ""),
+        ([b"?a-0\n+12\n?a-", b"1\n?a-2\n"], {12}, "a-2"),
+        ([], set(), ""),
+    ],
+)
+def test_the_list_is_kept_however_it_arrives(pieces, groups, mark):
     read, write = os.pipe()
-    for piece in (b"+12\n+3", b"4\n-12", b"\n+56\n-99\n", b"+7"):
+    for piece in pieces:
         os.write(write, piece)
     os.close(write)
-    assert guard.left(read) == {34, 56}
+    assert guard.left(read) == (groups, mark)
     os.close(read)
+
+
+def test_it_finds_one_that_was_about_to_start(sleeper):
+    process = started()
+    process.stdin.write(b"?us-1\n")
+    process.stdin.close()  # and only now does it start
+    late = subprocess.Popen(["sleep", "60"], start_new_session=True, env={**os.environ, guard.VARIABLE: "us-1"})
+    other = subprocess.Popen(["sleep", "60"], start_new_session=True, env={**os.environ, guard.VARIABLE: "us-11"})
+    assert late.wait(5) == -signal.SIGKILL
+    assert process.wait(5) == 0
+    assert other.poll() is None
+    assert sleeper.poll() is None
+    other.kill()
+    other.wait()
 
 
 def test_it_kills_what_is_listed_and_nothing_else(sleeper):
@@ -105,7 +127,8 @@ Command(("sh", "{here}/model.sh", "{here}"), here).run({}, 1)
 @pytest.mark.parametrize("how", ["plain", "fork"])
 def test_models_end_with_a_search_that_is_killed(tmp_path, how):
     (tmp_path / "model.sh").write_text("trap '' TERM HUP INT; sleep 60 & echo $! > $1/child; echo $$ > $1/pid; wait")
-    search = subprocess.Popen([sys.executable, "-c", SEARCH, str(tmp_path), how])
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    search = subprocess.Popen([sys.executable, "-c", SEARCH, str(tmp_path), how], env=environment)
     try:
         pids = [until(tmp_path / name) for name in ("pid", "child")]
         assert all(map(alive, pids))

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from robustforge import __version__
-from robustforge.cli import analysing, assessing, breeding, reporting
+from robustforge.cli import analysing, assessing, breeding, modelling, reporting
 from robustforge.cli.frame import (
     BUDGET,
     FAILED,
@@ -53,10 +53,20 @@ def main() -> None:
     """
 
 
-@main.command(epilog=examples("robustforge solve rastrigin --heuristic rpso+dd --seed 1 -o result.json"))
-@click.argument("problem")
-@problem_options
+main.add_command(modelling.check)
+
+
+@main.command(
+    epilog=examples(
+        "robustforge solve filter.toml --workers 2 --store filter.db",
+        "robustforge solve rastrigin --heuristic rpso+dd --seed 1 -o result.json",
+    )
+)
+@click.argument("problem", metavar="FILE.toml|PROBLEM")
 @search_options
+@modelling.file_options
+@modelling.run_options
+@problem_options
 @output_option("result")
 @json_option
 @click.pass_context
@@ -70,14 +80,27 @@ def solve(
     on_failure: str,
     output: str | None,
     as_json: bool,
+    store: str | None,
+    name: str | None,
+    workers: int | None,
+    keep: bool,
     **options: Any,
 ) -> None:
-    """Solve one of the ten test problems.
+    """Solve your own problem, in a problem file, or a test problem.
+
+    Every run of your model is stored before its value is used: the same command again goes on where it stopped, however
+    that happened. What the options say counts more than what the file says. --store, --name, --workers and --keep are
+    for problem files; --dimension, --variant, --variant-seed and --outside for test problems.
 
     Ctrl-C ends the search: the best design so far is printed and saved, and the exit code is 130.
     """
     from robustforge.cli import records, screens
 
+    if modelling.is_problem_file(problem):
+        modelling.refuse(ctx, "test problems", *options)
+        changes = modelling.given(ctx, "heuristic", "budget", "seed", "on_failure", "workers", "name")
+        modelling.solve_file(ctx, problem, store, keep, output, as_json, changes)
+    modelling.refuse(ctx, "problem files", "store", "name", "workers", "keep")
     records.check_folder(output)
     spec = {"name": problem, **options}
     made = records.build_problem(spec)
@@ -138,12 +161,16 @@ def _solved_in_sight(made: Problem, **arguments: Any) -> tuple[Any, bool]:
 
 @main.command(
     epilog=examples(
+        "robustforge verify filter.toml --budget 200",
         "robustforge verify result.json",
         "robustforge verify sphere --dimension 30 --x 20",
         "robustforge solve sphere --json | robustforge verify -",
     )
 )
-@click.argument("target", metavar="RESULT|PROBLEM")
+@click.argument("target", metavar="FILE.toml|RESULT|PROBLEM")
+@click.option("--budget", type=click.IntRange(min=1), default=200, metavar="N", help="Further runs of a model.")
+@modelling.file_options
+@click.option("--workers", type=modelling.WORKERS, metavar="N", show_default="of the file", help="Runs at a time.")
 @click.option("--x", "design", metavar="X", help="A design: 1,2.5,... or one number for all variables.")
 @problem_options
 @click.option("--samples", type=SAMPLES, default=1_000_000, metavar="N", help="Random points around the design.")
@@ -151,14 +178,33 @@ def _solved_in_sight(made: Problem, **arguments: Any) -> tuple[Any, bool]:
 @json_option
 @click.pass_context
 def verify(
-    ctx: click.Context, /, target: str, design: str | None, samples: int, seed: int, as_json: bool, **options: Any
+    ctx: click.Context,
+    /,
+    target: str,
+    budget: int,
+    store: str | None,
+    name: str | None,
+    workers: int | None,
+    design: str | None,
+    samples: int,
+    seed: int,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Look for the true worst case of a design.
 
-    The design is the one that `solve` saved, or with --x any design of a test problem.
+    Of a problem file, it is the design that `solve` came to, and --budget further runs of the model are spent on it;
+    the same command with a larger budget goes on. Otherwise it is the design that `solve` saved, or with --x any design
+    of a test problem, and --samples points and an attack are evaluated, which takes thousands of evaluations.
     """
     import robustforge as rf
     from robustforge.cli import records, screens
+
+    if modelling.is_problem_file(target):
+        modelling.refuse(ctx, "test problems", *options, "design", "samples", "seed")
+        modelling.verify_file(ctx, target, store, budget, as_json, modelling.given(ctx, "name", "workers"))
+        return
+    modelling.refuse(ctx, "problem files", "budget", "store", "name", "workers")
 
     given = [key for key in options if ctx.get_parameter_source(key) is not ParameterSource.DEFAULT]
     if design is None:
@@ -176,6 +222,8 @@ def verify(
 
 
 for _command in (
+    modelling.ask,
+    modelling.tell,
     breeding.evolve,
     breeding.runs,
     breeding.champion,

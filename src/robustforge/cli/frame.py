@@ -46,11 +46,18 @@ class Commands(click.Group):
                 raise
             fail(ctx, f"files must be readable and writable; {error}. Choose another file.", FAILED)
         except ValueError as error:
-            from robustforge.errors import ObjectiveError, RobustforgeError, StoreFullError
+            from robustforge.errors import (
+                ModelError,
+                ObjectiveError,
+                ProblemFileError,
+                RobustforgeError,
+                StoreFullError,
+            )
 
             if not isinstance(error, RobustforgeError):
                 raise
-            fail(ctx, str(error), FAILED if isinstance(error, (ObjectiveError, StoreFullError)) else WRONG_CALL)
+            failed = isinstance(error, (ModelError, ObjectiveError, StoreFullError))
+            fail(ctx, str(error), FAILED if failed else WRONG_CALL, isinstance(error, (ModelError, ProblemFileError)))
 
 
 @contextmanager
@@ -72,9 +79,9 @@ def interruptible_once() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def fail(ctx: click.Context, message: str, code: int = WRONG_CALL) -> NoReturn:
-    """End the command with an error in one line."""
-    click.echo(f"error: {' '.join(message.split())}", err=True)
+def fail(ctx: click.Context, message: str, code: int = WRONG_CALL, in_lines: bool = False) -> NoReturn:
+    """End the command with an error, in one line unless its lines have a meaning."""
+    click.echo(f"error: {message if in_lines else ' '.join(message.split())}", err=True)
     ctx.exit(code)
 
 
@@ -109,8 +116,12 @@ problem_options = options(
 )
 search_options = options(
     click.option("--heuristic", metavar="NAME", show_default="by dimension", help="A name, or a .json file."),
-    click.option("--budget", type=int, default=2000, metavar="N", help="Evaluations in all."),
-    click.option("--seed", type=SEED, metavar="N", show_default="drawn, and shown", help="Same seed, same answer."),
+    click.option(
+        "--budget", type=int, default=2000, metavar="N", show_default="2000, or of the file", help="Evaluations in all."
+    ),
+    click.option(
+        "--seed", type=SEED, metavar="N", show_default="of the file, or drawn and shown", help="Same seed, same answer."
+    ),
     choice("--on-failure", "What a failed evaluation does", ON_FAILURE),
 )
 grammar_options = options(

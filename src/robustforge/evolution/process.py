@@ -23,7 +23,6 @@ from robustforge.heuristic import Heuristic
 from robustforge.store import EVOLUTION, FINAL, Experiment, Run, Store
 from robustforge.workshop import Crew, Workshop
 
-
 PROBES = 20
 """The first runs of all; if none of them succeeds, it is the objective that fails."""
 

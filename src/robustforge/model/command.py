@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,10 @@ from robustforge.model.runs import Runs
 
 _STDIN = "stdin.json"
 """The file in the run's folder from which the values come on standard input, if no other file has them."""
+
+
+KEPT = 10
+"""Folders of failed runs that stay."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Command:
         stdin: What comes on standard input: "json" for the values, or a file like those of `templates`; else nothing.
         reading: Where the result is.
         time_limit: Seconds that a run may take.
-        keep: A folder in which those of all runs stay; by default they are temporary.
+        folder: Where the folders of runs are, and stay for the first runs that fail; by default all are temporary.
+        keep: Whether those of all runs stay there.
 
     Example:
         >>> Command(("echo", "{R1}"), Path("/")).run({"R1": 50.0}, 1).value
@@ -54,7 +59,8 @@ class Command:
     stdin: str = ""
     reading: Reading = field(default_factory=Reading)
     time_limit: float | None = None
-    keep: Path | None = None
+    folder: Path | None = None
+    keep: bool = False
 
     def run(self, values: Mapping[str, float], number: int, runs: Runs | None = None) -> Outcome:
         """Run the model once; threads may do so at the same time.
@@ -85,30 +91,42 @@ class Command:
     def _attempt(self, values: Mapping[str, float], number: int, runs: Runs) -> tuple[Outcome, bool]:
         """Run the model in a fresh folder; also returns whether somebody killed it."""
         try:
-            with self._folder(number) as folder:
-                stdin = self._furnish(folder, values)
-                ended = execute(self._filled(values, folder), folder, stdin, self.time_limit, runs)
-                if ended.failure:
-                    return Outcome(failure=ended.failure, tail=ended.tail), ended.killed
-                try:
-                    return Outcome(self.reading.value(folder, ended)), False
-                except NoResult as reason:
-                    return Outcome(failure=str(reason), tail=ended.tail), False
+            folder = self._new_folder(number)
+            failed = True
+            try:
+                outcome, killed = self._run_in(folder, values, runs)
+                failed = outcome.failed and not killed
+                return outcome, killed
+            finally:
+                self._tidy(folder, failed and not runs.killed)
         except (OSError, UnicodeError) as error:
             return Outcome(failure=f"its folder cannot be prepared: {error}"), False
 
-    @contextlib.contextmanager
-    def _folder(self, number: int) -> Iterator[Path]:
-        """A new, empty folder: what an earlier run left must not be taken for the result of this one."""
-        if self.keep is not None:
-            yield _new_folder(Path(os.path.abspath(self.keep)), f"{number:06d}")
-            return
-        folder = tempfile.mkdtemp(prefix="robustforge-")
+    def _run_in(self, folder: Path, values: Mapping[str, float], runs: Runs) -> tuple[Outcome, bool]:
+        stdin = self._furnish(folder, values)
+        ended = execute(self._filled(values, folder), folder, stdin, self.time_limit, runs)
+        if ended.failure:
+            return Outcome(failure=ended.failure, tail=ended.tail), ended.killed
         try:
-            yield Path(folder)
-        finally:
-            with contextlib.suppress(RecursionError):
-                shutil.rmtree(folder, ignore_errors=True)
+            return Outcome(self.reading.value(folder, ended)), False
+        except NoResult as reason:
+            return Outcome(failure=str(reason), tail=ended.tail), False
+
+    def _new_folder(self, number: int) -> Path:
+        """Make a new, empty folder: what an earlier run left must not be taken for the result of this one."""
+        if self.folder is None:
+            return Path(tempfile.mkdtemp(prefix="robustforge-"))
+        return _new_folder(Path(os.path.abspath(self.folder)), f"{number:06d}")
+
+    def _tidy(self, folder: Path, failed: bool) -> None:
+        """Remove the folder of a run, unless it is to stay."""
+        if self.folder is not None and (self.keep or (failed and _count(folder.parent) <= KEPT)):
+            return
+        with contextlib.suppress(RecursionError):
+            shutil.rmtree(folder, ignore_errors=True)
+        if self.folder is not None:
+            with contextlib.suppress(OSError):  # others may be in use
+                folder.parent.rmdir()
 
     def _furnish(self, folder: Path, values: Mapping[str, float]) -> Path | None:
         """Put into the folder what the model finds there; returns the file for standard input."""
@@ -165,13 +183,21 @@ class _Form:
             path.chmod(0o700)
 
 
+def _count(folder: Path) -> int:
+    with contextlib.suppress(OSError):
+        return len(os.listdir(folder))
+    return 0
+
+
 def _new_folder(parent: Path, name: str) -> Path:
     """Make a folder that was not there, by another name if need be."""
     for again in itertools.count(1):
         folder = parent / (name if again == 1 else f"{name}-{again}")
         with contextlib.suppress(FileExistsError):
-            folder.mkdir(parents=True)
-            return folder
+            parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # another run has just removed it, since it was empty
+                folder.mkdir()
+                return folder
     raise AssertionError
 
 

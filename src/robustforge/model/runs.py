@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from robustforge.model.guard import end_group
+from robustforge.model.guard import VARIABLE, end_group
 
 
 class Runs:
@@ -35,6 +36,7 @@ class Runs:
         self.killed = False
         self._lock = threading.RLock()  # a signal handler may call `kill` in the middle of anything
         self._groups: set[int] = set()
+        self._name, self._numbers = os.urandom(8).hex(), itertools.count()
         self._lifeline: _Lifeline | None = None
         _EVERY.add(self)
 
@@ -55,13 +57,21 @@ class Runs:
             OSError: If the program cannot be started.
             ValueError: If an argument cannot be passed to any program.
         """
-        pipe = subprocess.PIPE
         with self._lock:  # nothing may start, unlisted, while all is killed; a start holds the interpreter up anyway
             if self.killed:
                 return None
             self._lifeline = self._lifeline or _Lifeline()
+            mark = f"{self._name}-{next(self._numbers)}"
+            self._tell(f"?{mark}\n")
             process = subprocess.Popen(
-                arguments, bufsize=0, cwd=folder, stdin=stdin, stdout=pipe, stderr=pipe, start_new_session=True
+                arguments,
+                bufsize=0,
+                cwd=folder,
+                env={**os.environ, VARIABLE: mark},
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
             )
             self._groups.add(process.pid)
             self._tell(f"+{process.pid}\n")
@@ -124,6 +134,7 @@ class Runs:
                 self._lifeline = _Lifeline()
                 for group in self._groups:
                     self._lifeline.tell(f"+{group}\n")
+                self._lifeline.tell(line)
 
 
 _GUARD = str(Path(__file__).with_name("guard.py"))

@@ -19,17 +19,20 @@ Submit = Callable[[Mapping[str, float], int], "Future[Outcome]"]
 
 
 @contextmanager
-def workforce(model: Command | Function, workers: int, keep: Path | None = None) -> Iterator[Submit]:
+def workforce(
+    model: Command | Function, workers: int, folder: Path | None = None, keep: bool = False
+) -> Iterator[Submit]:
     """Gather who runs a model; whoever leaves early, by an exception or Ctrl-C, ends the runs under way.
 
     Args:
         model: What is run.
         workers: How many runs there may be at the same time.
-        keep: A folder in which those of all runs stay, for a command.
+        folder: Where a command's folders stay, if they do: those of the first runs that fail, for a look at them.
+        keep: Whether those of all runs stay.
     """
     if isinstance(model, Command):
         runs = Runs()
-        made = replace(model, keep=keep)
+        made = replace(model, folder=folder, keep=keep)
         work: Callable[[Mapping[str, float], int], Outcome] = lambda values, number: made.run(values, number, runs)  # noqa: E731
         end: Callable[[], None] = runs.close
     else:

@@ -1,5 +1,7 @@
 """Searches for a robust design of a user's own model, in a store that survives whatever happens."""
 
-from robustforge.search.search import Search
+from robustforge.search.answer import Answer, answer_of
+from robustforge.search.attack import Attack, Verified
+from robustforge.search.search import Search, heuristic_of
 
-__all__ = ["Search"]
+__all__ = ["Answer", "Attack", "Search", "Verified", "answer_of", "heuristic_of"]

@@ -55,7 +55,7 @@ class Search:
         Raises:
             StoreError: There is one of this name with other settings, or it cannot be gone on with.
         """
-        heuristic = resolve_heuristic(_found_heuristic(file), len(file.variables.each))
+        heuristic = heuristic_of(file)
         settings = settings_of(file, heuristic)
         experiment = store.find(file.name, SEARCH, settings, {})
         if experiment is None:
@@ -89,9 +89,13 @@ class Search:
         """
         while batch := self.optimizer.ask():
             self._evaluate(batch, submit, notice)
-        if self.experiment.ended is None:
-            self.store.end(self.experiment)
+        self.close_if_over()
         return self.result()
+
+    def close_if_over(self) -> None:
+        """Note in the store that the search has ended, if it has."""
+        if self.optimizer.over and self.experiment.ended is None:
+            self.store.end(self.experiment)
 
     def tell(self, number: int, outcome: Outcome) -> None:
         """Take in what came of a run: store it, and let the search go on with it.
@@ -203,10 +207,11 @@ def settings_of(file: ProblemFile, heuristic: Heuristic) -> dict[str, Any]:
     }
 
 
-def _found_heuristic(file: ProblemFile) -> str | None:
-    """Return the heuristic as a name, or as a file that may lie beside the problem file."""
+def heuristic_of(file: ProblemFile) -> Heuristic:
+    """Return who searches: by name, from a file that may lie beside the problem file, or the default."""
     beside = file.path.parent / file.heuristic
-    return str(beside) if file.heuristic.endswith(".json") and beside.is_file() else file.heuristic or None
+    named = str(beside) if file.heuristic.endswith(".json") and beside.is_file() else file.heuristic
+    return resolve_heuristic(named or None, len(file.variables.each))
 
 
 def _earlier(file: ProblemFile) -> list[Evaluation]:

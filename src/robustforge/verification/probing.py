@@ -1,8 +1,8 @@
 """An attack with few evaluations, for models that are slow: by a linear model, and by one coordinate at a time.
 
 It begins with what is known in the neighbourhood, and with corners of the set that tell the effects of all coordinates
-apart (a screening design). Then it goes to where a linear model of all that is known expects the worst, from there on with
-one coordinate displaced at a time, and so again from points drawn anew. Batches do not depend on how many workers
+apart (a screening design). Then it goes to where a linear model of all that is known expects the worst, from there on
+with one coordinate displaced at a time, and so again from points drawn anew. Batches do not depend on how many workers
 there are, and nothing but the values decides what comes next: a probe that stops can go on.
 """
 

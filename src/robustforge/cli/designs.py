@@ -1,0 +1,206 @@
+"""What people see of searches on their own models: the plan, the runs as they go on, the design, the worst case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from robustforge.cli.layout import columns, indented, number, paragraphs, show, title
+from robustforge.cli.listings import Record
+from robustforge.cli.live import duration
+from robustforge.cli.screens import on_terminal
+from robustforge.search import Search
+
+
+def say_plan(search: Search, quiet: bool) -> None:
+    """Say what is stored already, and warn of workers that will have nothing to do."""
+    if search.runs and not search.optimizer.over:
+        click.echo(f"going on; {search.runs:,} of {search.file.budget:,} runs are in the store", err=True)
+    if warning := too_many(search.file.workers, search.optimizer.width):
+        click.echo(f"note: {warning}", err=True)
+
+
+def too_many(workers: int, width: int) -> str:
+    """Return a warning if there are more workers than runs that can be made at the same time; else nothing."""
+    if workers <= width:
+        return ""
+    return (
+        f"this heuristic waits for at most {width} runs at a time, so {workers - width} of {workers} workers "
+        "will have nothing to do; one with a larger group would use them"
+    )
+
+
+@contextmanager
+def watching(search: Search) -> Iterator[Callable[[Search], Any]]:
+    """Show a bar while the model runs, on a terminal only; yields what is to be called after each run."""
+    with bar(search.file.budget, search.runs) as update:
+        yield lambda going: update(going.runs, going.failures)
+
+
+@contextmanager
+def bar(total: int, done: int = 0) -> Iterator[Callable[..., Any]]:
+    """Show a bar of runs on a terminal; yields what wants to be told how many there are, and how many failed."""
+    if not on_terminal():
+        yield lambda *counts: None
+        return
+    parts = (
+        TextColumn("runs"),
+        BarColumn(bar_width=30, complete_style="bold", finished_style="bold"),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[failed]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*parts, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=total, completed=done, failed="")
+
+        def update(runs: int, failures: int = 0) -> None:
+            shown.update(task, completed=runs, failed=f"{failures} failed" if failures else "")
+
+        yield update
+
+
+def show_plan(record: Record, path: str) -> None:
+    """Print what would be done with a problem file."""
+    table = columns("variable", "bounds", "unit", "tolerance")
+    for name, each in record["variables"].items():
+        low, high = each["bounds"]
+        table.add_row(Text(name, style="bold"), f"{low:g} to {high:g}", each["unit"], each["tolerance"])
+    text = paragraphs(12)
+    kind = "each on its own (a box)" if record["tolerances"] == "box" else "not all at their worst at once (a ball)"
+    text.add_row("goal", f"{record['goal']} the worst case within the tolerances, {kind}")
+    text.add_row("budget", f"{record['budget']:,} runs; one that fails is {_policy(record['on_failure'])}")
+    text.add_row("heuristic", f"{record['heuristic_name']}, at most {record['in_flight']} runs at a time")
+    text.add_row("trial", _trial_words(record["trial"]))
+    if record["seconds"] is not None and not record["trial"]["failure"]:
+        workers = f"{record['workers']} worker{'s' if record['workers'] > 1 else ''}"
+        text.add_row("time", f"about {duration(record['seconds'])} with {workers}, if all runs are like this one")
+    parts: list[Any] = [title(f"{record['name']}: the plan"), "", indented(table), "", indented(text)]
+    trial = record["trial"]
+    if trial and trial["tail"]:
+        parts += ["", Text("The last that the model said:", style="dim"), indented(Text(trial["tail"].strip()))]
+    if warning := too_many(record["workers"], record["in_flight"]):
+        parts += ["", Text(f"Note: {warning}.")]
+    if not trial:
+        parts += ["", Text(f"There is no model to run: robustforge ask {path} shows what to try.", style="dim")]
+    elif not trial["failure"]:
+        parts += ["", Text(f"robustforge solve {path} begins.", style="dim")]
+    show(*parts)
+
+
+def show_design(record: Record, path: str, store: str | None) -> None:
+    """Print the design that a search came to."""
+    high = "lowest" if record["goal"] == "maximise" else "highest"
+    figures = Table.grid(padding=(0, 2, 0, 0))
+    figures.add_column(no_wrap=True)
+    figures.add_column(justify="right", no_wrap=True, style="bold")
+    figures.add_column(style="dim")
+    figures.add_row("worst value known", _value(record["worst"]), f"the {high} found within the tolerances")
+    figures.add_row("nominal value", _value(record["nominal"]), "if it is built exactly as designed")
+    failed = f", {record['failures']} of them without a value" if record["failures"] else ""
+    figures.add_row("runs", f"{record['runs']:,}", f"of {record['budget']:,} allowed{failed}")
+    table = columns("variable", "value", "unit", "tolerance", "built between")
+    for each in record["variables"]:
+        low, top = each["built"]
+        between = f"{number(low)} and {number(top)}" if low < top else ""
+        table.add_row(Text(each["name"], style="bold"), number(each["value"]), each["unit"], each["tolerance"], between)
+    text = paragraphs(9)
+    text.add_row("heuristic", record["heuristic_name"])
+    text.add_row("outcome", record["message"])
+    option = f" --store {store}" if store else ""
+    hint = f"robustforge verify {path}{option} looks for a worse case; robustforge report {record['store']} shows all."
+    show(
+        title(f"Robust design of {record['name']}"),
+        "",
+        indented(figures),
+        "",
+        indented(table),
+        "",
+        indented(text),
+        "",
+        Text(hint, style="dim"),
+    )
+
+
+def show_verified(record: Record) -> None:
+    """Print what an attack came to, and what drives the worst case."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("")
+    table.add_column("value", justify="right", no_wrap=True, style="bold")
+    table.add_column("", style="dim")
+    table.add_row("nominal", _value(record["nominal"]), "built exactly as designed")
+    table.add_row("known", _value(record["known"]), "the worst that the search had seen")
+    spent = f"after {record['runs']:,} further runs" + (f", {record['failures']} failed" if record["failures"] else "")
+    table.add_row("attacked", _value(record["worst"]), spent)
+    drivers = columns("variable", "at the worst point", "change across its tolerance")
+    for name, slope in record["slopes"].items():
+        drivers.add_row(Text(name, style="bold"), number(record["worst_point"][name]), f"{slope:+.4g}" if slope else "")
+    show(
+        title(f"{record['name']}: the worst within the tolerances"),
+        "",
+        indented(table),
+        "",
+        Text("What drives it, by a linear model of all runs within the tolerances:", style="dim"),
+        indented(drivers),
+    )
+
+
+def show_points(record: Record, path: str, output: str | None) -> None:
+    """Print the points that wait for a value."""
+    points = record["points"]
+    if not points:
+        show(Text(f"The search is over: {record['runs']:,} runs are in {record['store']}."))
+        return
+    names = [key for key in points[0] if key != "id"]
+    table = columns("id", *names)
+    for point in points:
+        table.add_row(Text(str(point["id"]), style="bold"), *(number(point[name]) for name in names))
+    told = f"robustforge tell {path} {output}" if output else f"robustforge tell {path} {points[0]['id']} VALUE"
+    place = f"Exactly so in {output}; fill in the values, then: {told}" if output else f"Their values: {told}"
+    show(
+        title(
+            f"{record['name']}: {len(points)} points wait, {record['runs']:,} of {record['budget']:,} runs are there"
+        ),
+        "",
+        indented(table),
+        "",
+        Text(place, style="dim"),
+    )
+
+
+def show_told(record: Record, path: str, store: str | None) -> None:
+    """Print how far a search is that was told values; its answer if it is over."""
+    if record["over"]:
+        show_design(record["answer"], path, store)
+        return
+    waiting = len(record["points"])
+    count = f"{record['told']} value{'s' if record['told'] != 1 else ''}"
+    show(
+        Text(f"{count} taken in; {record['runs']:,} of {record['budget']:,} runs are there, {waiting} points wait."),
+        Text(f"robustforge ask {path} shows them.", style="dim"),
+    )
+
+
+def _trial_words(trial: Record | None) -> str:
+    if trial is None:
+        return "none, for there is no model"
+    where = "in the middle of the bounds"
+    if trial["failure"]:
+        return f"failed {where}: {trial['failure']}"
+    return f"{number(trial['value'])} {where}, in {trial['seconds']:.2g} s"
+
+
+def _policy(policy: str) -> str:
+    words = {"infeasible": "infeasible", "unknown": "left out", "raise": "the end of the search"}
+    return words[policy]
+
+
+def _value(value: float) -> str:
+    return "-infinite" if value == -math.inf else number(value)

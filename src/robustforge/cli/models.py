@@ -1,0 +1,177 @@
+"""What the commands for users' own models hand out, as plain data; `--json` prints it, `designs` shows it."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from robustforge.cli.listings import Record, preset_name
+from robustforge.engine import Optimizer
+from robustforge.engine.optimizer import resolve_heuristic
+from robustforge.errors import ProblemError, ProblemFileError
+from robustforge.model.outcome import Outcome
+from robustforge.model.problem_file import ProblemFile
+from robustforge.model.reading import number
+from robustforge.model.workforce import Submit, workforce
+from robustforge.search import Answer, Search, Verified, answer_of, heuristic_of
+
+DESIGN_FORMAT = "robustforge-design/1"
+FAILED_WORD = "failed"
+
+
+def check_model(file: ProblemFile) -> None:
+    """Refuse a problem without a model."""
+    if file.model is None:
+        fix = "Add [model] with a command or a function; or run it by hand, with `robustforge ask` and `tell`"
+        raise ProblemFileError("a problem that is to be solved must have a model", f"{file.path.name} has none", fix)
+
+
+@contextmanager
+def running(file: ProblemFile, store: str, keep: bool) -> Iterator[Submit]:
+    """Gather who runs the model of a problem file; folders that are kept lie beside the store."""
+    assert file.model is not None
+    with workforce(file.model, file.workers, Path(f"{store}-runs"), keep) as submit:
+        yield submit
+
+
+def design_record(file: ProblemFile, answer: Answer, store: str, seconds: float) -> Record:
+    """Return what a search came to."""
+    return {
+        "format": DESIGN_FORMAT,
+        "name": file.name,
+        "goal": file.goal,
+        "variables": [
+            {
+                "name": each.name,
+                "unit": each.unit,
+                "value": answer.design[each.name],
+                "tolerance": str(each.tolerance),
+                "built": list(each.built(answer.design[each.name])),
+            }
+            for each in file.variables.each
+        ],
+        "tolerances": file.variables.kind,
+        **asdict(answer),
+        "budget": file.budget,
+        "seed": file.seed,
+        "heuristic_name": heuristic_name(file),
+        "store": store,
+        "seconds": seconds,
+    }
+
+
+def verified_record(file: ProblemFile, found: Verified, store: str, budget: int) -> Record:
+    """Return what an attack came to; the strongest drivers first."""
+    slopes = dict(sorted(found.slopes.items(), key=lambda item: -abs(item[1])))
+    return {"name": file.name, "goal": file.goal, **asdict(found), "slopes": slopes, "budget": budget, "store": store}
+
+
+def plan_record(file: ProblemFile) -> Record:
+    """Return what would be done with a problem file, after running its model once in the middle of the bounds."""
+    heuristic = heuristic_of(file)
+    search = Optimizer(file.problem, budget=file.budget, heuristic=heuristic, rng=file.seed)
+    trial = _trial(file)
+    most = min(file.workers, search.width)
+    return {
+        "name": file.name,
+        "goal": file.goal,
+        "variables": file.to_dict()["variables"],
+        "tolerances": file.variables.kind,
+        "budget": file.budget,
+        "heuristic_name": heuristic_name(file),
+        "on_failure": file.on_failure,
+        "workers": file.workers,
+        "in_flight": search.width,
+        "trial": trial,
+        "seconds": trial["seconds"] * file.budget / most if trial else None,
+    }
+
+
+def _trial(file: ProblemFile) -> Record | None:
+    """Run the model once, in the middle of the bounds as the search sees them."""
+    if file.model is None:
+        return None
+    low, high = file.problem.design_box
+    point = file.variables.decode((low + high) / 2)
+    with workforce(file.model, 1) as submit:
+        outcome = submit(point, 0).result()
+    return {"point": point, **asdict(outcome)}
+
+
+def points_record(search: Search, store: str) -> Record:
+    """Return the points that wait for a value."""
+    points = [{"id": number, **search.file.variables.decode(x)} for number, x in search.optimizer.ask()]
+    return {
+        "name": search.file.name,
+        "points": points,
+        "runs": search.runs,
+        "budget": search.file.budget,
+        "store": store,
+    }
+
+
+def write_points(record: Record, path: str) -> None:
+    """Write the points that wait as CSV, with an empty column for the values."""
+    columns = list(record["points"][0]) if record["points"] else ["id"]
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [*columns, "value"])
+        writer.writeheader()
+        writer.writerows({key: _exactly(value) for key, value in point.items()} for point in record["points"])
+
+
+def parse_told(what: str, value: str | None) -> list[tuple[int, Outcome]]:
+    """Return what is told: one value by its id, or those of a CSV file."""
+    if value is not None:
+        if not what.isdecimal():
+            raise ProblemError("a value must come with the id of its point", f"got {what!r}", "Write: tell FILE 3 0.52")
+        return [(int(what), _outcome(value, "the value"))]
+    if what.isdecimal():
+        raise ProblemError("an id must come with a value", f"{what} came without", f"Write: tell FILE {what} 0.52")
+    try:
+        with open(what, newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ProblemError(
+            "values must be in a CSV file", f"{what}: {error}", "`ask -o points.csv` makes one"
+        ) from error
+    if rows and not {"id", "value"} <= set(rows[0]):
+        fact = f"{what} has {', '.join(map(str, rows[0]))}"
+        raise ProblemError("values must be in a CSV file with the columns id and value", fact, "See `ask -o`")
+    told = []
+    for line, row in enumerate(rows, 2):
+        if row["value"] and row["value"].strip():
+            if not (row["id"] or "").strip().isdecimal():
+                raise ProblemError("an id must be a number", f"line {line} of {what} has {row['id']!r}", "See `ask`")
+            told.append((int(row["id"]), _outcome(row["value"], f"line {line} of {what}")))
+    return told
+
+
+def told_record(search: Search, count: int, store: str) -> Record:
+    """Return how far a search is that is told values."""
+    record = points_record(search, store)
+    over = search.optimizer.over
+    found = design_record(search.file, answer_of(search.file, search.result()), store, 0.0) if over else None
+    return {**record, "told": count, "over": over, "answer": found}
+
+
+def heuristic_name(file: ProblemFile) -> str:
+    """Return what the heuristic of a problem file is called."""
+    return file.heuristic or preset_name(resolve_heuristic(None, len(file.variables.each))) or "its own"
+
+
+def _outcome(text: str, where: str) -> Outcome:
+    if text.strip().lower() == FAILED_WORD:
+        return Outcome(failure="told that it failed")
+    value = number(text)
+    if value is None or math.isnan(value):
+        raise ProblemError(f'a value must be a number, or the word "{FAILED_WORD}"', f"{where} has {text.strip()!r}")
+    return Outcome(value)
+
+
+def _exactly(value: Any) -> Any:
+    return repr(value) if isinstance(value, float) else value
