@@ -28,17 +28,20 @@ from robustforge.model.variables import Tolerance, Variable, Variables
         ("+ .5 % / - 10 %", Tolerance(10, 0.5, True), "+0.5%/-10%"),
         ("+0/-2%", Tolerance(2, 0, True), "+0%/-2%"),
         ("0%", Tolerance(0, 0, True), "exact"),
+        ("exact", Tolerance(0, 0), "exact"),
+        (1 / 3, Tolerance(1 / 3, 1 / 3), "±0.3333333333333333"),
     ],
 )
 def test_texts_and_what_they_mean(given, expected, words):
     assert Tolerance.parse(given) == expected
     assert str(expected) == words
-    if not expected.exact:
-        assert Tolerance.parse(words) == expected
+    assert str(Tolerance.parse(words)) == words
+    assert Tolerance.parse(words) == expected or expected.exact
 
 
 @pytest.mark.parametrize(
-    "given", ["", "five", "5%%", "-5", -1, math.nan, math.inf, True, None, [5], "+5%/-1", "-1/+5", "1e999", "5 %  x"]
+    "given",
+    ["", "five", "exactly", "5%%", "-5", -1, math.nan, math.inf, True, None, [5], "+5%/-1", "-1/+5", "1e999", "5 %  x"],
 )
 def test_texts_that_mean_nothing(given):
     assert Tolerance.parse(given) is None

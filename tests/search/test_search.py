@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import sqlite3
 import textwrap
 
 import pytest
@@ -197,3 +199,33 @@ def test_infinitely_good_is_a_failure(problem, tmp_path):
             number = int(search.optimizer.ask().ids[0])
             search.tell(number, Outcome(value))
             assert store.evaluations(search.experiment)[0].failure
+
+
+def test_a_search_can_be_looked_at_while_it_goes_on(problem, tmp_path):
+    file = problem('goal = "maximise"\n' + PROBLEM)
+    looks = []
+
+    def look(search):
+        with Store.read(tmp_path / "s.db") as store:
+            seen = Search.look(store, store.experiment("bowl", SEARCH))
+            looks.append((seen.runs, seen.result().nfev))
+
+    result = solved(file, tmp_path / "s.db", 1, look)
+    assert looks == [(k, k) for k in range(1, 61)]
+    with Store.read(tmp_path / "s.db") as store:
+        seen = Search.look(store, store.experiment("bowl", SEARCH))
+    assert same(seen.result(), result)
+    assert seen.file.variables == file.variables
+    assert seen.file.to_dict()["variables"] == file.to_dict()["variables"]
+
+
+@pytest.mark.parametrize("column", ["variables", "heuristic", "budget", "goal"])
+def test_a_damaged_search_is_told_in_a_sentence(problem, tmp_path, column):
+    solved(problem(), tmp_path / "s.db")
+    connection = sqlite3.connect(tmp_path / "s.db")
+    settings = json.loads(connection.execute("SELECT settings FROM experiment").fetchone()[0])
+    for spoiled in ({**settings, column: {"x": 3}}, {**settings, column: None}):
+        connection.execute("UPDATE experiment SET settings = ?", (json.dumps(spoiled),))
+        connection.commit()
+        with Store.read(tmp_path / "s.db") as store, pytest.raises(StoreError):
+            Search.look(store, store.experiment("bowl", SEARCH))

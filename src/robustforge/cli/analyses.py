@@ -19,7 +19,7 @@ from robustforge.analysis.components import (
     proportions,
 )
 from robustforge.analysis.effects import LEAST, decomposition
-from robustforge.analysis.evidence import Evidence, Outcome
+from robustforge.analysis.evidence import Evidence, Outcome, pooled
 from robustforge.cli.layout import columns, indented, paragraphs, show, title
 from robustforge.cli.listings import Record
 from robustforge.errors import AssessmentError
@@ -71,17 +71,12 @@ def analysis_record(evidence: Evidence, component: str | None, cross: tuple[str,
     Raises:
         AssessmentError: Nothing was bred yet.
     """
-    bred = [outcome for outcome in evidence.outcomes if outcome.bred]
-    if not bred:
+    pools = pooled(evidence.outcomes)
+    if not pools:
         raise AssessmentError(
             "an analysis needs an evolution with a complete generation",
             f"{evidence.where} has none",
             "Wait, or begin one with `robustforge evolve`",
-        )
-    pools: dict[tuple[int, ...], list[Outcome]] = {}
-    for outcome in bred:
-        pools.setdefault(tuple(sorted({each["dimension"] for each in outcome.settings["problems"]})), []).append(
-            outcome
         )
     return {
         "format": ANALYSIS_FORMAT,
@@ -89,7 +84,7 @@ def analysis_record(evidence: Evidence, component: str | None, cross: tuple[str,
         "component": component,
         "crossed": list(cross),
         "not_begun": [outcome.name for outcome in evidence.outcomes if not outcome.bred],
-        "pools": [_pool(dimensions, pools[dimensions], cross, effects) for dimensions in sorted(pools)],
+        "pools": [_pool(dimensions, pool, cross, effects) for dimensions, pool in pools.items()],
     }
 
 
@@ -171,8 +166,8 @@ def _heading(pool: Record) -> list[RenderableType]:
     names = ", ".join(each["name"] + ("" if each["finished"] else " (unfinished)") for each in pool["evolutions"])
     facts = paragraphs(11)
     facts.add_row("evolutions" if count > 1 else "evolution", Text(names))
-    pooled = ", taken in each evolution and then pooled" if count > 1 else ""
-    facts.add_row("top third", f"{_heuristics(pool['top_third'])}{pooled}")
+    how = ", taken in each evolution and then pooled" if count > 1 else ""
+    facts.add_row("top third", f"{_heuristics(pool['top_third'])}{how}")
     plural = "s" if pool["dimensions"] != [1] else ""
     of = f"{count} evolutions" if count > 1 else "one evolution"
     text = f"{_joined(pool['dimensions'])} variable{plural}: {_heuristics(pool['heuristics'])} of {of}"

@@ -8,6 +8,7 @@ from rich.tree import Tree
 
 from robustforge.cli.layout import WIDTH, indented, packed, paragraphs, show, title
 from robustforge.cli.listings import Record
+from robustforge.heuristic.rules import value_words
 
 
 def show_heuristic(record: Record, path: str | None) -> None:
@@ -41,16 +42,10 @@ def show_heuristic(record: Record, path: str | None) -> None:
 def _tree(node: Record, depth: int = 0) -> Tree:
     """Return a derivation tree, with the values of a node beside it."""
     name = Text(f"{node['symbol']}{': ' if node['choice'] else ''}").append(node["choice"] or "", "bold")
-    values = [Text.assemble((f"{key} ", "dim"), _value(value)) for key, value in node["values"].items()]
+    values = [Text.assemble((f"{key} ", "dim"), value_words(value)) for key, value in node["values"].items()]
     tree = Tree(packed([name, *values], WIDTH - 2 - 4 * depth, "  ", "  "), guide_style="dim")
     tree.children += [_tree(below, depth + 1) for below in node["nodes"]]
     return tree
-
-
-def _value(value: float | bool | str) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _pseudo_code(listing: str) -> Text:
@@ -124,7 +119,7 @@ def _leaves(rules: list[Record]) -> Table:
 def _allowed(rule: Record) -> str:
     """Return the values that a rule allows."""
     if rule["choices"]:
-        return " | ".join(map(_value, rule["choices"]))
+        return " | ".join(map(value_words, rule["choices"]))
     low, high = f"{rule['range']['low']:g}", f"{rule['range']['high']:g}"
     kind = "integer " if rule["kind"] == "integer" else ""
     return f"{kind}{low}" if low == high else f"{kind}{low} to {high}{' log' if rule['range']['log'] else ''}"

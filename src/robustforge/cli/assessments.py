@@ -25,6 +25,9 @@ from robustforge.tables import Table
 ASSESSMENT_FORMAT = "robustforge-assessment/1"
 COMPARISON_FORMAT = "robustforge-comparison/1"
 
+_DIGITS = 4
+"""Of the numbers in a table, of which many stand side by side."""
+
 _MEASURES = {"value": "worst of the samples", "attacked": "attacked worst case"}
 
 
@@ -116,14 +119,14 @@ def show_assessment(record: Record) -> None:
         parts += [title(f"{name}: {first['runs']} runs of {first['budget']:,} evaluations"), ""]
         table = columns("problem", "mean", "+-", "quartiles", "as designed", "attacked")
         for row in rows:
-            spread = f"{short(row['q1'])} to {short(row['q3'])}"
+            spread = f"{number(row['q1'], _DIGITS)} to {number(row['q3'], _DIGITS)}"
             table.add_row(
                 row["problem"],
-                Text(short(row["mean"]), style="bold"),
-                short(row["se"], 2),
+                Text(number(row["mean"], _DIGITS), style="bold"),
+                number(row["se"], 2),
                 spread,
-                short(row["nominal"]),
-                short(row["attacked"]),
+                number(row["nominal"], _DIGITS),
+                number(row["attacked"], _DIGITS),
             )
         parts += [table, ""]
     samples = record["summaries"][0]["samples"]
@@ -145,8 +148,9 @@ def show_comparison(record: Record) -> None:
             style = "bold" if row["is_tied"] else ""
             beside = summaries[problem, row["contestant"]]
             tests = ("", "", "") if row["is_best"] else (_p(row["p"]), _p(row["p_holm"]), f"{row['a12']:.2f}")
-            cells = (row["contestant"], str(row["runs"]), short(row["mean"]), short(row["median"]))
-            table.add_row(*(Text(cell, style=style) for cell in (*cells, short(beside["attacked"]), *tests)))
+            values = (number(value, _DIGITS) for value in (row["mean"], row["median"], beside["attacked"]))
+            cells = (row["contestant"], str(row["runs"]), *values, *tests)
+            table.add_row(*(Text(cell, style=style) for cell in cells))
         parts += [table, ""]
     if len(parts) > 2:
         parts += [_ranks(record), ""]
@@ -167,11 +171,6 @@ def _troubles(record: Record) -> list[RenderableType]:
     if not record["failures"]:
         return []
     return [Text(f"{record['failures']:,} runs failed, the first with: {record['reason']}"), ""]
-
-
-def short(value: float, digits: int = 4) -> str:
-    """Return a number in a few digits."""
-    return number(value) if value != value or abs(value) == float("inf") else f"{value:,.{digits}g}"
 
 
 def _p(value: float) -> str:

@@ -16,7 +16,7 @@ _SHOWN = 6
 
 def show(*parts: RenderableType) -> None:
     """Print to stdout, without the blanks that pad a table on the right."""
-    console = Console(highlight=False, markup=False)  # a name may look like markup
+    console = Console(highlight=False, markup=False, emoji=False)  # a name may look like markup
     with console.capture() as capture:
         for part in parts:
             console.print(part)
@@ -72,6 +72,14 @@ def vector(values: list[float]) -> Text:
     return Text(", ".join(numbers))
 
 
-def number(value: float) -> str:
-    """Return a value for people; one that is +inf has no other name for it."""
-    return "unknown" if value != value else "infinite" if value == float("inf") else f"{value:,.6g}"
+def number(value: float, digits: int = 6) -> str:
+    """Return a value for people; one that is +inf has no other name for it.
+
+    It is as short as can be and plain, so that it can be copied into a program; a page, which is typeset, has the rules
+    of `report.words.number`.
+
+    Example:
+        >>> number(1234.5), number(1e-7), number(float("inf")), number(2 / 3, 2)
+        ('1,234.5', '1e-07', 'infinite', '0.67')
+    """
+    return "unknown" if value != value else "infinite" if value == float("inf") else f"{value:,.{digits}g}"

@@ -88,7 +88,8 @@ class View:
             grid.add_row("", self._curve())
         grid.add_row("speed", self._speed())
         if evolution.failures:
-            grid.add_row("failed", f"{evolution.failures:,} runs: {evolution.reasons.most_common(1)[0][0]}")
+            reason = evolution.reasons.most_common(1)[0][0]
+            grid.add_row("failed", Text(f"{evolution.failures:,} runs: {reason}"))  # a reason may look like markup
         parts: list[RenderableType] = [
             Text(f"Breeding {evolution.name}", style="bold"),
             "",
@@ -138,7 +139,7 @@ def bars(values: list[float]) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time as people write it: 45 s, 3:20 min, 2:05 h."""
+    """Return a time that is left, as people write it: 45 s, 3:20 min, 2:05 h; no guess has parts of a second."""
     if seconds is None:
         return "?"
     if seconds < 60:

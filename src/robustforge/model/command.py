@@ -193,11 +193,10 @@ def _new_folder(parent: Path, name: str) -> Path:
     """Make a folder that was not there, by another name if need be."""
     for again in itertools.count(1):
         folder = parent / (name if again == 1 else f"{name}-{again}")
-        with contextlib.suppress(FileExistsError):
-            parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):  # another run has just removed it, since it was empty
-                folder.mkdir()
-                return folder
+        parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError, FileNotFoundError):  # or a run that has ended removed the parent
+            folder.mkdir()
+            return folder
     raise AssertionError
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -99,6 +100,36 @@ class ProblemFile:
             },
             "model": _model_to_dict(self.model),
         }
+
+
+def problem_of(settings: Mapping[str, Any], path: Path) -> ProblemFile:
+    """Return the problem that a search in a store is about, from its settings; its model is not among them.
+
+    Args:
+        settings: Those of the search, as `to_dict` and its budget, seed and policy make them.
+        path: What stands for the file.
+    """
+    each = []
+    for name, given in settings["variables"].items():
+        tolerance, (low, high) = Tolerance.parse(given["tolerance"]), given["bounds"]
+        if tolerance is None or settings["goal"] not in GOALS:
+            raise ValueError("its problem makes no sense")
+        each.append(Variable(name, float(low), float(high), tolerance, str(given["unit"])))
+    return ProblemFile(
+        path=path,
+        name=settings["name"],
+        goal=settings["goal"],
+        variables=Variables(tuple(each), settings["tolerances"]),
+        model=None,
+        budget=settings["budget"],
+        seed=settings["seed"],
+        heuristic="",
+        outside=settings["outside"],
+        on_failure=settings["on_failure"],
+        retries=settings["retries"],
+        workers=1,
+        data=None,
+    )
 
 
 def read_problem_file(path: str | Path) -> ProblemFile:

@@ -24,6 +24,10 @@ _EQUAL = re.compile(rf"\s*(?:±|\+-|\+/-)?\s*{_NUMBER}\s*(%?)\s*")
 _UNEQUAL = re.compile(rf"\s*\+\s*{_NUMBER}\s*(%?)\s*/\s*-\s*{_NUMBER}\s*(%?)\s*")
 
 
+EXACT = "exact"
+"""The text for a variable that is built as designed."""
+
+
 @dataclass(frozen=True)
 class Tolerance:
     """How far what is built may be from what was designed.
@@ -49,6 +53,8 @@ class Tolerance:
             return cls(float(given), float(given)) if 0 <= given < math.inf else None
         if not isinstance(given, str):
             return None
+        if given.strip() == EXACT:
+            return cls(0.0, 0.0)
         if found := _EQUAL.fullmatch(given):
             size = float(found[1])
             return cls(size, size, found[2] == "%") if size < math.inf else None
@@ -66,8 +72,8 @@ class Tolerance:
     def __str__(self) -> str:
         sign = "%" if self.percent else ""
         if self.down == self.up:
-            return "exact" if self.exact else f"±{self.down:g}{sign}"
-        return f"+{self.up:g}{sign}/-{self.down:g}{sign}"
+            return EXACT if self.exact else f"±{_plain(self.down)}{sign}"
+        return f"+{_plain(self.up)}{sign}/-{_plain(self.down)}{sign}"
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,11 @@ class Variable:
         if t.percent:
             return value * (1 - t.down / 100), value * (1 + t.up / 100)
         return value - t.down, value + t.up
+
+
+def _plain(value: float) -> str:
+    """Return the shortest text that is exactly this number, without the end of 5.0."""
+    return repr(value).removesuffix(".0")
 
 
 @dataclass(frozen=True)

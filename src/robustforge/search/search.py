@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from robustforge.errors import ModelError, ObjectiveError, StoreError, TellError
 from robustforge.heuristic import Heuristic
 from robustforge.model.earlier import read_earlier
 from robustforge.model.outcome import Outcome
-from robustforge.model.problem_file import ProblemFile
+from robustforge.model.problem_file import ProblemFile, problem_of
 from robustforge.model.workforce import Submit
 from robustforge.store import KNOWN, SEARCH, SOLVE, Evaluation, Experiment, Store
 
@@ -64,6 +65,22 @@ class Search:
             experiment = store.begin_search(file.name, settings, known)
         else:
             made = _optimizer(file, heuristic, [e for e in store.evaluations(experiment) if e.part == KNOWN])
+        return cls(file, store, experiment, made)
+
+    @classmethod
+    def look(cls, store: Store, experiment: Experiment) -> Search:
+        """Return a search of a store as it stands, to look at; also while it goes on.
+
+        Raises:
+            StoreError: The store is damaged, or was written by another version of the package.
+        """
+        try:
+            file = problem_of(experiment.settings, Path(store.path))
+            heuristic = Heuristic.from_json(json.dumps(experiment.settings["heuristic"]))
+            made = _optimizer(file, heuristic, [e for e in store.evaluations(experiment) if e.part == KNOWN])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            fact = f"that of {experiment.name!r} cannot be read ({error})"
+            raise StoreError("a search in a store must be whole", fact, "Was the file changed?") from error
         return cls(file, store, experiment, made)
 
     @property
