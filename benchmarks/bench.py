@@ -29,7 +29,8 @@ from peers import PEERS, run_peer
 from robustforge.core.hull import minimum_norm
 from robustforge.core.random import stream
 from robustforge.evolution import trial
-from robustforge.verification.neighbourhood import ROUNDS, Neighbourhood
+from robustforge.verification.drawing import ROUNDS
+from robustforge.verification.neighbourhood import Neighbourhood
 
 
 @dataclass

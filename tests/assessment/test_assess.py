@@ -25,7 +25,8 @@ from robustforge.errors import (
     UnknownNameError,
 )
 from robustforge.store import CHECKPOINTS, Store
-from robustforge.verification.neighbourhood import Neighbourhood, draw_offsets
+from robustforge.verification.drawing import draw_offsets
+from robustforge.verification.neighbourhood import Neighbourhood
 
 SMALL = {"runs": 4, "samples": 300, "budget": 150, "seed": 3}
 PLAIN = {**SMALL, "attack": False}

@@ -140,6 +140,13 @@ def test_tables_as_files(place, tmp_path):
     assert (tmp_path / "other" / "best.csv").read_text().startswith("dimension,name,champion,group,inner,")
 
 
+def test_an_evolution_that_is_named_twice_counts_once(place):
+    twice = ["--name", "30d/one", "--name", "30d/two", "--name", "30d/one"]
+    once = run(place, *twice[:4], "--no-effects", "--json").stdout
+    assert run(place, *twice, "--no-effects", "--json").stdout == once
+    assert [each["name"] for each in json.loads(once)["pools"][0]["evolutions"]] == ["30d/one", "30d/two"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import os
@@ -58,6 +59,40 @@ def test_the_whole_way(tmp_path):
     assert run("show", champion).stdout.count(bred.id) == 1
     solved = json.loads(run("solve", "sphere", "--dimension", 4, "--heuristic", champion, "--json", "--seed", 1).stdout)
     assert solved["heuristic"] == json.loads(bred.to_json())
+
+
+LIKE_MARKUP = ["[/x]", "[bold]x[/bold]", ":warning:", "<b>$x$ & [x"]
+
+
+@pytest.fixture(scope="module")
+def oddly_named(tmp_path_factory):
+    path = tmp_path_factory.mktemp("odd") / "runs.db"
+    for name in LIKE_MARKUP:
+        assert f"{name}: finished" in run(*SPHERE, path, "--name", name).stdout
+    return path
+
+
+@pytest.mark.parametrize("name", LIKE_MARKUP)
+def test_a_name_that_looks_like_markup_is_shown_as_it_is(oddly_named, name):
+    assert any(line.startswith(f"{name} ") for line in run("runs", oddly_named).stdout.splitlines())
+    assert f"{name}: champion" in run("champion", oddly_named, "--name", name).stdout
+    analysed = run("analyse", oddly_named, "--name", name, "--no-effects").stdout
+    assert f"evolution    {name}\n" in analysed
+    assert any(line.startswith(f"  {name} ") for line in analysed.splitlines())
+    assert f"there is no '{name}?'" in run("analyse", oddly_named, "--name", f"{name}?", code=2).stderr
+
+
+def test_names_that_look_like_markup_are_on_a_page_as_they_are(oddly_named, tmp_path):
+    page = tmp_path / "report.html"
+    run("report", oddly_named, "-o", page)
+    text = html.unescape(page.read_text())
+    assert all(text.count(name) > 3 for name in LIKE_MARKUP)
+    assert "<b>$x" not in page.read_text()
+
+
+def test_an_evolution_that_is_named_twice_counts_once(store):
+    once = run("analyse", store, "--name", "one", "--json").stdout
+    assert run("analyse", store, "--name", "one", "--name", "one", "--json").stdout == once
 
 
 def test_as_json(tmp_path):
@@ -298,9 +333,10 @@ def test_the_view_on_a_terminal():
     assert "runs a second" in shown[2]
     assert evolution.population[0].describe(200).splitlines()[0][2:40] in shown[2]
     assert max(len(line.rstrip()) for text in shown for line in text.splitlines()) <= 80
-    evolution.reasons["ValueError: no"] += 3
+    evolution.name, evolution.reasons["ValueError: [/no] :x:"] = "[/x] :x:", 3
     look(evolution)
-    assert "3 runs: ValueError: no" in shown[-1]
+    assert "Breeding [/x] :x:" in shown[-1]  # nothing is taken for markup
+    assert "3 runs: ValueError: [/no] :x:" in shown[-1]
 
 
 def test_figures_for_people():

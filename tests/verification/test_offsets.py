@@ -8,7 +8,8 @@ import pytest
 import robustforge as rf
 from robustforge.core.random import stream
 from robustforge.errors import ObjectiveError
-from robustforge.verification.neighbourhood import Neighbourhood, draw_offsets
+from robustforge.verification.drawing import draw_offsets
+from robustforge.verification.neighbourhood import Neighbourhood
 
 
 def plain(problem, x, offsets):

@@ -8,7 +8,8 @@ from scipy import stats
 
 import robustforge as rf
 from robustforge.core.random import stream
-from robustforge.verification.neighbourhood import ROUNDS, Neighbourhood
+from robustforge.verification.drawing import ROUNDS
+from robustforge.verification.neighbourhood import Neighbourhood
 
 N = 5
 SIZE = 2000

@@ -66,6 +66,11 @@ class Outcome:
     begun: str
     ended: str | None
 
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """The numbers of variables of its problems, each once, the lowest first."""
+        return tuple(sorted({problem["dimension"] for problem in self.settings["problems"]}))
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -82,6 +87,21 @@ class Evidence:
     outcomes: tuple[Outcome, ...]
     assessed: tuple[Assessed, ...]
     running: bool
+
+
+def pooled(outcomes: Iterable[Outcome]) -> dict[tuple[int, ...], list[Outcome]]:
+    """Return the evolutions that are analysed together, as in the paper: those with as many variables.
+
+    Those that have bred nothing yet are left out.
+
+    Returns:
+        Evolutions by the numbers of variables of their problems, the lowest first; within a pool as they were given.
+    """
+    pools: dict[tuple[int, ...], list[Outcome]] = {}
+    for outcome in outcomes:
+        if outcome.bred:
+            pools.setdefault(outcome.dimensions, []).append(outcome)
+    return {dimensions: pools[dimensions] for dimensions in sorted(pools)}
 
 
 def check_settings(settings: Any) -> None:

@@ -19,7 +19,8 @@ from robustforge.execution.deaths import described
 from robustforge.problem import Problem
 from robustforge.store import CHECKPOINTS, Assessed, AssessedKey
 from robustforge.verification import verify
-from robustforge.verification.neighbourhood import Neighbourhood, draw_offsets
+from robustforge.verification.drawing import draw_offsets
+from robustforge.verification.neighbourhood import Neighbourhood
 
 Floats = npt.NDArray[np.float64]
 

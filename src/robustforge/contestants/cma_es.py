@@ -14,7 +14,7 @@ import numpy.typing as npt
 from robustforge.core.random import stream
 from robustforge.errors import MissingExtraError, ProblemError
 from robustforge.problem import Problem
-from robustforge.verification.neighbourhood import draw_offsets
+from robustforge.verification.drawing import draw_offsets
 
 Floats = npt.NDArray[np.float64]
 

@@ -27,7 +27,9 @@ CMA_ES = "cma-es"
 QUICK = ("centre", "random")
 """Controls that cost next to nothing beside the evaluations."""
 
-CONTROLS = (*QUICK, CMA_ES)
+CONTROLS = (*QUICK, CMA_ES, f"{CMA_ES}-worst-of-4")
+"""Contestants that are no heuristics; the last may have another number of points."""
+
 _WORST_OF = re.compile(r"cma-es-worst-of-([1-9][0-9]{0,3})")
 _OWN_BUDGET = re.compile(r"(.+)@([0-9]+)")
 
@@ -47,8 +49,8 @@ class HeuristicContestant(Contestant):
 
 
 def contestant_names() -> tuple[str, ...]:
-    """Return the names that stand for contestants: the ready-made heuristics, the controls and CMA-ES."""
-    return (*heuristics(), *CONTROLS, "cma-es-worst-of-4")
+    """Return the names that stand for contestants: the ready-made heuristics and the controls."""
+    return (*heuristics(), *CONTROLS)
 
 
 def as_contestant(given: Any) -> Contestant:

@@ -20,7 +20,8 @@ from robustforge.execution.deaths import described
 from robustforge.heuristic import Heuristic
 from robustforge.problem import Problem
 from robustforge.store import Run, RunKey
-from robustforge.verification.neighbourhood import Floats, Neighbourhood, draw_offsets
+from robustforge.verification.drawing import draw_offsets
+from robustforge.verification.neighbourhood import Floats, Neighbourhood
 
 _RUN, _OFFSETS, _BREEDING = range(3)  # what a stream is for
 

@@ -113,12 +113,18 @@ def symbol(kind: Kind) -> str:
 
 def _values(rule: Rule) -> str:
     if rule.choices:
-        words = {True: "yes", False: "no"}
-        return " | ".join(str(words.get(choice, choice)) for choice in rule.choices)
+        return " | ".join(map(value_words, rule.choices))
     assert rule.range is not None
     low, high = f"{rule.range.low:g}", f"{rule.range.high:g}"
     scale = ", logarithmic" if rule.range.log else ""
     return f"{rule.kind} {low}" if low == high else f"{rule.kind} {low} to {high}{scale}"
+
+
+def value_words(value: float | bool | str) -> str:
+    """Return a value of a heuristic for people: yes or no, a word, or a number in a few digits."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def anatomy(part: Component) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from robustforge.analysis import Evidence, Outcome
 from robustforge.heuristic import Heuristic
 from robustforge.heuristic.listing import listing
-from robustforge.heuristic.rules import anatomy
+from robustforge.heuristic.rules import anatomy, value_words
 from robustforge.report import figures
 from robustforge.report.commands import command
 from robustforge.report.words import count, duration, elapsed, moment, number
@@ -23,12 +22,6 @@ _MANY = 3
 def state(outcome: Outcome, running: bool) -> str:
     """Return how far an evolution is, in a word."""
     return "finished" if outcome.finished else "running" if running else "interrupted"
-
-
-def dimension(outcome: Outcome) -> int | None:
-    """Return the number of variables of its problems; `None` if they differ."""
-    sizes = {problem.get("dimension") for problem in outcome.settings.get("problems", [])}
-    return sizes.pop() if len(sizes) == 1 else None
 
 
 def run_rows(evidence: Evidence) -> list[Record]:
@@ -56,8 +49,8 @@ def champions(evidence: Evidence) -> list[Record]:
 
 
 def _run_row(outcome: Outcome, running: bool) -> Record:
-    size = dimension(outcome)
-    names, variables = outcome.problems, f", {count(size, 'variable')}" if size else ""
+    names, sizes = outcome.problems, outcome.dimensions
+    variables = f", {count(sizes[0], 'variable')}" if len(sizes) == 1 else ""
     took = elapsed(outcome.begun, outcome.ended)
     return {
         "name": outcome.name,
@@ -114,14 +107,8 @@ def _champion(outcome: Outcome, champion: Heuristic, evidence: Evidence, is_open
 
 def tree(node: Record) -> Record:
     """Return a derivation tree, as `anatomy` has it, with its values as texts."""
-    values = [(name, _value(value)) for name, value in node["values"].items()]
+    values = [(name, value_words(value)) for name, value in node["values"].items()]
     return {**node, "values": values, "nodes": [tree(below) for below in node["nodes"]]}
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _gist(champion: Heuristic, budget: int) -> str:

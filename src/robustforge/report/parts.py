@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 
-from robustforge.analysis import Evidence, Outcome
+from robustforge.analysis import Evidence, Outcome, pooled
 from robustforge.analysis.components import (
     COMPONENTS,
     NOT_APPLICABLE,
@@ -17,7 +16,6 @@ from robustforge.analysis.components import (
 )
 from robustforge.analysis.effects import decomposition
 from robustforge.report import figures
-from robustforge.report.evolutions import dimension
 from robustforge.report.words import count, percent
 from robustforge.tables import Record
 
@@ -28,12 +26,10 @@ CROSSED = ("inner", "extent")
 
 
 def components(evidence: Evidence) -> list[Record]:
-    """Return the analysis of components: a record for evolutions of as many variables, as in the paper."""
-    by_size: dict[int | None, list[Outcome]] = defaultdict(list)
-    for outcome in evidence.outcomes:
-        if outcome.bred:
-            by_size[dimension(outcome)].append(outcome)
-    return [_analysis(size, by_size[size]) for size in sorted(by_size, key=lambda size: (size is None, size or 0))]
+    """Return the analysis of components: a record for each number of variables, and one for all that have several."""
+    records = [_analysis(sizes[0], pool) for sizes, pool in pooled(evidence.outcomes).items() if len(sizes) == 1]
+    mixed = [outcome for outcome in evidence.outcomes if outcome.bred and len(outcome.dimensions) > 1]
+    return [*records, *([_analysis(None, mixed)] if mixed else [])]
 
 
 def champion_table(outcomes: Sequence[Outcome]) -> Record:

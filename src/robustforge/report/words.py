@@ -15,6 +15,9 @@ MINUS = "\N{MINUS SIGN}"
 def number(value: float | None, digits: int = 4) -> str:
     """Return a value with a few significant digits; what failed is infinite and has no other name for it.
 
+    All digits are written, those that are 0 too, and without a power of ten unless it is far from 1: numbers of a
+    column can be compared at a glance. `cli.layout.number` is for screens, where room is scarce.
+
     Example:
         >>> number(1234.5678), number(0.00001234), number(float("inf"))
         ('1,235', '0.00001234', 'infinite')
@@ -71,7 +74,7 @@ def count(amount: int, noun: str, plural: str = "") -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people write it: 45 s, 3:20 min, 2:05 h."""
+    """Return a time that something took, as people write it: 4.5 s, 45 s, 3:20 min, 2:05 h."""
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"

@@ -16,7 +16,7 @@ from robustforge.analysis import archive
 from robustforge.analysis.sources import outcome_of
 from robustforge.assessment import assess
 from robustforge.contestants import Contestant, as_contestant
-from robustforge.contestants.names import HeuristicContestant
+from robustforge.contestants.names import CONTROLS, HeuristicContestant
 from robustforge.errors import StoreError
 from robustforge.evolution import Evolution
 from robustforge.evolution.entry import carry_out, make_settings
@@ -27,9 +27,8 @@ from robustforge.store import Store
 from robustforge.study.cases import DIMENSIONS, GENERAL, Case, champions, comparators, originals, variants
 from robustforge.study.scales import Scale, scale_of
 
-CONTROLS = ("centre", "random", "cma-es", "cma-es-worst-of-4")
 ON_VARIANTS = 3
-"""How many of them also run on variants."""
+"""How many of the controls also run on variants."""
 
 
 Announce = Callable[[str], Any]
