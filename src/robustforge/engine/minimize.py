@@ -6,6 +6,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from scipy.optimize import OptimizeResult
 
 from robustforge.core.random import Seed
 from robustforge.engine import machine
-from robustforge.engine.optimizer import OnFailure, Optimizer, as_problem, failure_error
+from robustforge.engine.objective import Objective, executor_of
+from robustforge.engine.optimizer import OnFailure, Optimizer, as_problem
 from robustforge.errors import ObjectiveError, ProblemError
 from robustforge.heuristic import Heuristic
 from robustforge.problem import Outside, Problem, UncertaintySet
@@ -42,6 +44,7 @@ def minimize(
     outside: Outside | None = None,
     on_failure: OnFailure = "raise",
     retries: int = 0,
+    workers: int | Executor = 1,
 ) -> OptimizeResult:
     """Find the design whose worst case in its uncertainty set is best.
 
@@ -59,6 +62,9 @@ def minimize(
         outside: What happens to points outside the bounds: "evaluate" (the default), "clip" or "shrink".
         on_failure: What NaN, -inf and exceptions of `fun` mean: "raise", "infeasible" (as +inf) or "unknown".
         retries: Further attempts at a failed point; each costs budget. The last evaluation, f(x), has only one.
+        workers: How many processes evaluate a Python function, or an executor that does; the answer does not depend on
+            it. The points of a batch are evaluated at the same time: at most so many as the heuristic has agents. A
+            compiled function needs no help.
 
     Returns:
         An `OptimizeResult`: `x`, the design; `fun`, the worst value known in its neighbourhood, and `worst_x`, where;
@@ -82,9 +88,10 @@ def minimize(
     else:
         problem = as_problem(fun, bounds, uncertainty, outside)
     search = Optimizer(problem, None, budget, heuristic, rng, on_failure=on_failure, retries=retries)
-    objective = Objective(problem, args, vectorized, on_failure == "raise" and retries == 0)
     search.arrays["tally"]["pause"] = callback is not None
-    return _carried_out(search, objective, callback, Looks())
+    with executor_of(workers, vectorized, problem.compiled is not None and not args) as executor:
+        objective = Objective(problem, args, vectorized, on_failure == "raise" and retries == 0, executor)
+        return _carried_out(search, objective, callback, Looks())
 
 
 def minimize_in_sight(
@@ -145,67 +152,6 @@ def _carried_out(search: Optimizer, objective: Objective, callback: Callback | N
         if final is error:
             raise
         raise final from None
-
-
-class Objective:
-    """An objective called from Python for a batch of points.
-
-    Args:
-        problem: What is called.
-        args: Further arguments.
-        vectorized: Whether all points go into one call.
-        strict: Whether what is no value is raised at once; else it is NaN, and the machine decides.
-
-    Attributes:
-        error: The last exception that became a NaN.
-    """
-
-    def __init__(self, problem: Problem, args: tuple[Any, ...], vectorized: bool, strict: bool) -> None:
-        self.call: Callable[..., Any] = problem if problem.takes_data else problem.fun
-        self.args, self.vectorized, self.strict = args, vectorized, strict
-        self.error: Exception | None = None
-
-    def values(self, points: Floats, done: list[float]) -> None:
-        """Append the values of the points to `done`, one by one, so that none is lost if the next call raises."""
-        if self.vectorized:
-            done.extend(self._all(points))
-            return
-        for x in points.copy():
-            value = self.call(x, *self.args) if self.strict else self._tried(x)
-            done.append(value if isinstance(value, float) else self._number(x, value))
-
-    def _tried(self, x: Floats) -> Any:
-        try:
-            return self.call(x, *self.args)
-        except MemoryError:
-            raise
-        except Exception as error:
-            self.error = error
-            return np.nan
-
-    def _number(self, x: Floats, value: Any) -> float:
-        """Return what is a real number, or an array of one, as a float; else a failure."""
-        array = np.asarray(None if isinstance(value, (str, bytes)) else value)
-        if array.size == 1 and array.dtype.kind in "fiub":
-            return float(array.reshape(()))
-        if self.strict:
-            raise failure_error(x, f"{value!r}, which is no real number")
-        return np.nan
-
-    def _all(self, points: Floats) -> Any:
-        try:
-            values = np.asarray(self.call(points.T.copy(), *self.args))
-        except Exception as error:
-            if self.strict:
-                raise
-            self.error = error
-            return np.full(len(points), np.nan)
-        if values.shape == (len(points),) and values.dtype.kind in "fiub":
-            return values
-        if self.strict:
-            got = f"an array of shape {values.shape} and type {values.dtype} for {len(points)} points"
-            raise failure_error(points[0].copy(), got)
-        return np.full(len(points), np.nan)
 
 
 def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback | None, looks: Looks) -> None:

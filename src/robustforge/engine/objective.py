@@ -1,0 +1,126 @@
+"""An objective as Python calls it: for a batch of points, in this thread, by processes, or by the caller's executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from robustforge.engine.optimizer import failure_error
+from robustforge.errors import ProblemError
+from robustforge.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+
+
+class Objective:
+    """An objective called from Python for a batch of points.
+
+    Args:
+        problem: What is called.
+        args: Further arguments.
+        vectorized: Whether all points go into one call.
+        strict: Whether what is no value is raised at once; else it is NaN, and the machine decides.
+        executor: Who calls it; `None` for this thread.
+
+    Attributes:
+        error: The last exception that became a NaN.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        args: tuple[Any, ...],
+        vectorized: bool,
+        strict: bool,
+        executor: Executor | None = None,
+    ) -> None:
+        self.call: Callable[..., Any] = problem if problem.takes_data else problem.fun
+        self.args, self.vectorized, self.strict, self.executor = args, vectorized, strict, executor
+        self.error: Exception | None = None
+
+    def values(self, points: Floats, done: list[float]) -> None:
+        """Append the values of the points to `done`, one by one, so that none is lost if the next call raises."""
+        if self.vectorized:
+            done.extend(self._all(points))
+            return
+        if self.executor is not None:
+            self._at_once(points.copy(), self.executor, done)
+            return
+        for x in points.copy():
+            value = self.call(x, *self.args) if self.strict else self._tried(partial(self.call, x, *self.args))
+            done.append(value if isinstance(value, float) else self._number(x, value))
+
+    def _at_once(self, points: Floats, executor: Executor, done: list[float]) -> None:
+        """Append the values of points that are evaluated at the same time, in their order."""
+        futures = [executor.submit(self.call, x, *self.args) for x in points]
+        try:
+            for x, future in zip(points, futures, strict=True):
+                value = future.result() if self.strict else self._tried(future.result)
+                done.append(value if isinstance(value, float) else self._number(x, value))
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def _tried(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except MemoryError:
+            raise
+        except Exception as error:
+            self.error = error
+            return np.nan
+
+    def _number(self, x: Floats, value: Any) -> float:
+        """Return what is a real number, or an array of one, as a float; else a failure."""
+        array = np.asarray(None if isinstance(value, (str, bytes)) else value)
+        if array.size == 1 and array.dtype.kind in "fiub":
+            return float(array.reshape(()))
+        if self.strict:
+            raise failure_error(x, f"{value!r}, which is no real number")
+        return np.nan
+
+    def _all(self, points: Floats) -> Any:
+        try:
+            values = np.asarray(self.call(points.T.copy(), *self.args))
+        except Exception as error:
+            if self.strict:
+                raise
+            self.error = error
+            return np.full(len(points), np.nan)
+        if values.shape == (len(points),) and values.dtype.kind in "fiub":
+            return values
+        if self.strict:
+            got = f"an array of shape {values.shape} and type {values.dtype} for {len(points)} points"
+            raise failure_error(points[0].copy(), got)
+        return np.full(len(points), np.nan)
+
+
+@contextmanager
+def executor_of(workers: Any, vectorized: bool, compiled: bool) -> Iterator[Executor | None]:
+    """Gather who evaluates a function: `None` for this thread, processes of our own, or the executor that is given."""
+    if not isinstance(workers, Executor) and not (
+        isinstance(workers, (int, np.integer)) and not isinstance(workers, bool) and workers >= 1
+    ):
+        raise ProblemError("`workers` must be a number of at least 1, or an executor", f"got {workers!r}")
+    if vectorized and (isinstance(workers, Executor) or workers > 1):
+        fix = "Leave `workers` out: the function gets all points of a batch at once"
+        raise ProblemError("a vectorized function evaluates by itself", "`workers` were given as well", fix)
+    if compiled or isinstance(workers, Executor) or workers == 1:
+        yield workers if isinstance(workers, Executor) and not compiled else None
+        return
+    from robustforge.execution.pool import SupervisedPool
+
+    pool = SupervisedPool(int(workers))
+    try:
+        yield pool
+    except BaseException:
+        pool.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
