@@ -17,6 +17,7 @@ from robustforge.cli.layout import columns, indented, number, paragraphs, show, 
 from robustforge.cli.listings import Record
 from robustforge.cli.live import duration
 from robustforge.cli.screens import on_terminal
+from robustforge.model.outcome import printable
 from robustforge.search import Search
 
 
@@ -85,7 +86,11 @@ def show_plan(record: Record, path: str) -> None:
     parts: list[Any] = [title(f"{record['name']}: the plan"), "", indented(table), "", indented(text)]
     trial = record["trial"]
     if trial and trial["tail"]:
-        parts += ["", Text("The last that the model said:", style="dim"), indented(Text(trial["tail"].strip()))]
+        parts += [
+            "",
+            Text("The last that the model said:", style="dim"),
+            indented(Text(printable(trial["tail"]).strip())),
+        ]
     if warning := too_many(record["workers"], record["in_flight"]):
         parts += ["", Text(f"Note: {warning}.")]
     if not trial:

@@ -19,7 +19,7 @@ from robustforge.evolution.entry import carry_out, default_name, make_settings
 from robustforge.execution import connect
 from robustforge.heuristic import Grammar, Heuristic
 from robustforge.problem import Problem, as_problems
-from robustforge.store import FINAL, Assessed, Experiment, Store
+from robustforge.store import FINAL, SEARCH, SOLVE, VERIFY, Assessed, Experiment, Store
 from robustforge.store.lock import Lock
 
 EVOLUTION_FORMAT = "robustforge-evolution/1"
@@ -112,10 +112,29 @@ def evolution_record(evolution: Evolution, store: str) -> Record:
 
 
 def run_rows(path: str) -> list[Record]:
-    """Return what a store holds: its experiments and how far they are, and who was assessed in it."""
+    """Return what a store holds: evolutions and searches and how far they are, and who was assessed in it."""
     with Store.read(path) as store:
-        bred = [_run_row(store, experiment, Lock.is_held(store.path)) for experiment in store.experiments()]
-        return [*bred, *_assessed_rows(store.assessed())]
+        held = Lock.is_held(store.path)
+        bred = [_run_row(store, experiment, held) for experiment in store.experiments()]
+        searched = [_search_row(store, experiment, held) for experiment in store.experiments(SEARCH)]
+        return [*bred, *searched, *_assessed_rows(store.assessed())]
+
+
+def _search_row(store: Store, experiment: Experiment, held: bool) -> Record:
+    """Return how far a search for a design is."""
+    rows = store.evaluations(experiment)
+    return {
+        "kind": SEARCH,
+        "name": experiment.name,
+        "variables": len(experiment.settings["variables"]),
+        "runs": sum(row.part == SOLVE for row in rows),
+        "budget": experiment.settings["budget"],
+        "verified": sum(row.part == VERIFY for row in rows),
+        "failures": sum(bool(row.failure) for row in rows),
+        "state": "finished" if experiment.ended else "running" if held else "interrupted",
+        "begun": experiment.begun,
+        "ended": experiment.ended,
+    }
 
 
 def champion_record(path: str, name: str | None) -> tuple[Record, Heuristic]:

@@ -61,11 +61,14 @@ def show_champion(record: Record, champion: Heuristic, path: str | None) -> None
 
 
 def show_runs(rows: list[Record]) -> None:
-    """Print what a store holds, a line each: what was bred in it, and who was assessed."""
+    """Print what a store holds, a line each: what was bred and searched in it, and who was assessed."""
     parts: list[RenderableType] = []
     if bred := [row for row in rows if row["kind"] == "evolution"]:
         hint = "`robustforge champion STORE --name NAME` takes a champion out; the command that began a run goes on "
         parts += [_bred_table(bred), "", Text(f"{hint}with it.", style="dim")]
+    if searched := [row for row in rows if row["kind"] == "search"]:
+        hint = "`robustforge report STORE` shows what to build; the command that began a search goes on with it."
+        parts += [*([""] if parts else []), _searched_table(searched), "", Text(hint, style="dim")]
     if assessed := [row for row in rows if row["kind"] == "assessment"]:
         parts += [*([""] if parts else []), _assessed_table(assessed), ""]
         parts += [Text("`robustforge report STORE` puts all of it onto a page.", style="dim")]
@@ -78,6 +81,14 @@ def _bred_table(rows: list[Record]) -> Table:
         generations, begun = f"{row['generation']} of {row['generations']}", row["begun"][:10]
         counts = (str(len(row["problems"])), generations, f"{row['runs']:,}", _failed(row))
         table.add_row(Text(row["name"], style="bold"), *counts, row["state"], begun)
+    return table
+
+
+def _searched_table(rows: list[Record]) -> Table:
+    table = columns("search", "variables", "runs", "to verify", "failed", "state", "begun")
+    for row in rows:
+        counts = (str(row["variables"]), f"{row['runs']:,} of {row['budget']:,}", f"{row['verified']:,}", _failed(row))
+        table.add_row(Text(row["name"], style="bold"), *counts, row["state"], row["begun"][:10])
     return table
 
 

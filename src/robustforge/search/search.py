@@ -23,7 +23,7 @@ from robustforge.engine.optimizer import resolve_heuristic
 from robustforge.errors import ModelError, ObjectiveError, StoreError, TellError
 from robustforge.heuristic import Heuristic
 from robustforge.model.earlier import read_earlier
-from robustforge.model.outcome import Outcome
+from robustforge.model.outcome import Outcome, printable
 from robustforge.model.problem_file import ProblemFile, problem_of
 from robustforge.model.workforce import Submit
 from robustforge.store import KNOWN, SEARCH, SOLVE, Evaluation, Experiment, Store
@@ -208,7 +208,7 @@ class Search:
 
 def _story(failure: str, tail: str) -> str:
     """Return why a run failed, and the last that it said."""
-    return f"{failure}; its last words:\n{tail.strip()}\n" if tail.strip() else failure
+    return f"{failure}; its last words:\n{printable(tail).strip()}\n" if tail.strip() else failure
 
 
 def settings_of(file: ProblemFile, heuristic: Heuristic) -> dict[str, Any]:
