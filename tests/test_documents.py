@@ -52,8 +52,8 @@ def test_code_blocks(path, tmp_path, monkeypatch, capsys):
 def test_shell_blocks(path, tmp_path):
     """Commands run in order in an empty folder; `make` targets exist (they are run by whoever runs this)."""
     makefile = (ROOT / "Makefile").read_text()
-    for _, body in blocks(path, "python"):
-        if named := re.match(r"# (\w+\.py)\n", body):  # a file that the commands use
+    for _, body in blocks(path, "python", "toml"):
+        if named := re.match(r"# (\w+\.(?:py|toml))\n", body):  # a file that the commands use
             (tmp_path / named[1]).write_text(body)
     for _, body in blocks(path, "sh"):
         for line in filter(None, body.splitlines()):
@@ -73,7 +73,8 @@ def test_shell_blocks(path, tmp_path):
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_no_block_is_left_out(path):
     kinds = {kind for _, kind, _ in BLOCK.findall(path.read_text())}
-    assert kinds <= {"python", "text", "sh"}
+    assert kinds <= {"python", "text", "sh", "toml"}
+    assert all(re.match(r"# \w+\.toml\n", body) for _, body in blocks(path, "toml"))
     assert path.read_text().count("```") == 2 * len(BLOCK.findall(path.read_text()))
 
 

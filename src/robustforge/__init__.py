@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from robustforge.heuristic import grammar as grammar
     from robustforge.heuristic import heuristic as heuristic
     from robustforge.heuristic import heuristics as heuristics
+    from robustforge.model.problem_file import ProblemFile as ProblemFile
+    from robustforge.model.problem_file import read_problem_file as read_problem_file
     from robustforge.problem import Ball as Ball
     from robustforge.problem import Box as Box
     from robustforge.problem import Problem as Problem
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from robustforge.problem import problems as problems
     from robustforge.report import report as report
     from robustforge.verification import Verification as Verification
+    from robustforge.verification import attack as attack
     from robustforge.verification import verify as verify
 
 __version__ = "0.1.0"
@@ -52,10 +55,12 @@ _HOMES = {
     "History": "engine",
     "Optimizer": "engine",
     "Problem": "problem",
+    "ProblemFile": "model.problem_file",
     "RobustforgeError": "errors",
     "Verification": "verification",
     "analyse": "analysis",
     "assess": "assessment",
+    "attack": "verification",
     "compare": "assessment",
     "evolve": "evolution",
     "grammar": "heuristic",
@@ -64,6 +69,7 @@ _HOMES = {
     "minimize": "engine",
     "problem": "problem",
     "problems": "problem",
+    "read_problem_file": "model.problem_file",
     "report": "report",
     "verify": "verification",
 }

@@ -43,6 +43,13 @@ class Function:
             outcome = self._attempt(values, pool) or Outcome(failure="the process died (signal SIGKILL)")
         return Outcome(outcome.value, outcome.failure, outcome.tail, time.monotonic() - begin)
 
+    def call(self, values: Mapping[str, float]) -> Outcome:
+        """Call the function once, in this process, without a limit."""
+        try:
+            return _judged(call(self.target, str(self.here), values))
+        except Exception as error:
+            return Outcome(failure=described(error))
+
     def _attempt(self, values: Mapping[str, float], pool: SupervisedPool) -> Outcome | None:
         future: Future[float] = pool.submit(call, self.target, str(self.here), dict(values))
         try:

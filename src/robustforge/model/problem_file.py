@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from robustforge.engine.optimizer import OnFailure
-from robustforge.errors import RobustforgeError
+from robustforge.errors import ModelError, RobustforgeError
 from robustforge.model.command import Command
 from robustforge.model.function import Function
 from robustforge.model.mistakes import check, unused
@@ -83,9 +83,23 @@ class ProblemFile:
 
     @property
     def problem(self) -> Problem:
-        """The problem as the search sees it."""
+        """The problem as the search sees it; its objective runs the model."""
         v = self.variables
-        return Problem(_run_elsewhere, v.bounds, v.uncertainty, outside=self.outside, name=self.name)
+        return Problem(self.evaluate, v.bounds, v.uncertainty, outside=self.outside, name=self.name)
+
+    def evaluate(self, x: Floats) -> float:
+        """Run the model at a point as the search sees it; return its value for a search that minimises.
+
+        Raises:
+            ModelError: The run failed, or there is no model.
+        """
+        if self.model is None:
+            raise ModelError("a point can be evaluated if there is a model", f"{self.path.name} has none")
+        values = self.variables.decode(x)
+        outcome = self.model.call(values) if isinstance(self.model, Function) else self.model.run(values, 0)
+        if outcome.failed:
+            raise ModelError("a run of the model must have a value", f"at {values} it has none: {outcome.failure}")
+        return self.sign * outcome.value
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that decides what a point is worth, as plain data."""
@@ -133,7 +147,13 @@ def problem_of(settings: Mapping[str, Any], path: Path) -> ProblemFile:
 
 
 def read_problem_file(path: str | Path) -> ProblemFile:
-    """Read a problem file and check all of it.
+    """Read a problem file, a user's variables, tolerances and model in TOML, and check all of it.
+
+    Args:
+        path: The file. Nothing in it is run.
+
+    Returns:
+        What it says; its `problem` can be solved by `minimize` like any other, its objective runs the model.
 
     Raises:
         ProblemFileError: With every mistake that was found, its line, the rule and the fix.
@@ -312,7 +332,3 @@ def _model_to_dict(model: Command | Function | None) -> dict[str, Any] | None:
         "result": json.loads(json.dumps(model.reading.__dict__)),
         "time_limit": model.time_limit,
     }
-
-
-def _run_elsewhere(x: Floats) -> float:
-    raise AssertionError("a problem file's model is run by its search")

@@ -21,7 +21,7 @@ BATCH_NUMBERS = 2**22
 
 
 class UnboundedError(Exception):
-    """A value of +inf was found: nothing is worse, the attack is over. Never leaves `attack`."""
+    """A value of +inf was found: nothing is worse, the attack is over. Never leaves `worst`."""
 
 
 class Target:

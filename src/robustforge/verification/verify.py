@@ -15,8 +15,8 @@ import numpy.typing as npt
 from robustforge.core.random import Seed, stream
 from robustforge.errors import ProblemError
 from robustforge.problem import Problem
-from robustforge.verification.attack import POINTS_WANTED, find_worst
 from robustforge.verification.neighbourhood import Neighbourhood
+from robustforge.verification.worst import POINTS_WANTED, find_worst
 
 Floats = npt.NDArray[np.float64]
 
@@ -92,7 +92,7 @@ def verify(
         >>> found.nominal_fun, round(found.attacked.fun, 6)
         (1.0, 4.0)
     """
-    design = _checked_design(problem, x)
+    design = checked_design(problem, x)
     count = _checked_samples(samples)
     neighbourhood = Neighbourhood(problem, design, cores)
     nominal = float(neighbourhood.evaluate(design[None])[0])
@@ -125,7 +125,7 @@ def _worst_of_sample(neighbourhood: Neighbourhood, count: int, base: npt.NDArray
     return values, points
 
 
-def _checked_design(problem: Any, x: Any) -> Floats:
+def checked_design(problem: Any, x: Any) -> Floats:
     """Return the design as an array, or raise if it is none of this problem."""
     if not isinstance(problem, Problem):
         raise ProblemError("`problem` must be a Problem", f"got {problem!r}", "Pass e.g. rf.problem('sphere')")
