@@ -115,7 +115,7 @@ def verify_file(ctx: click.Context, target: str, store: str | None, budget: int,
     if not os.path.exists(where):
         raise ProblemError("only a search that came to a design can be verified", f"there is no {where}", "`solve` it")
     with Store.open(where, durable=True) as kept:
-        attack = Attack(Search.open(file, kept))
+        attack = Attack(Search.again(file, kept))
         try:
             with _ended_by_signals(), models.running(file, where, False) as submit, designs.bar(budget) as update:
                 attack.carry_out(budget, submit, lambda going: update(going.runs))

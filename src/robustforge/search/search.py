@@ -68,6 +68,22 @@ class Search:
         return cls(file, store, experiment, made)
 
     @classmethod
+    def again(cls, file: ProblemFile, store: Store) -> Search:
+        """Open a search that is in the store, with the budget, seed, heuristic and policy that it began with.
+
+        Raises:
+            UnknownNameError: There is none of this name.
+            StoreError: It is about another problem.
+        """
+        experiment = store.experiment(file.name, SEARCH)
+        kept = {key: experiment.settings[key] for key in ("budget", "seed", "on_failure", "retries")}
+        heuristic = Heuristic.from_json(json.dumps(experiment.settings["heuristic"]))
+        file = replace(file, **kept, data=None)
+        store.find(file.name, SEARCH, {**settings_of(file, heuristic), "data": experiment.settings["data"]}, {})
+        known = [each for each in store.evaluations(experiment) if each.part == KNOWN]
+        return cls(file, store, experiment, _optimizer(file, heuristic, known))
+
+    @classmethod
     def look(cls, store: Store, experiment: Experiment) -> Search:
         """Return a search of a store as it stands, to look at; also while it goes on.
 
