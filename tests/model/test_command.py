@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from robustforge.errors import ModelError
 from robustforge.model import process
 from robustforge.model.command import Command
 from robustforge.model.outcome import TAIL
@@ -161,11 +162,11 @@ def test_a_program_that_cannot_be_started(tmp_path, temporary, runs, program, wh
     assert not list(temporary.iterdir())
 
 
-def test_a_folder_that_cannot_be_prepared(tmp_path, runs):
-    (tmp_path / "file").touch()
+def test_a_folder_that_cannot_be_prepared_is_no_fault_of_the_design(run, tmp_path):
+    (tmp_path / "file").write_text("")
     for how in ({"templates": ("none",)}, {"folder": tmp_path / "file"}):
-        outcome = Command(("true",), tmp_path, **how).run(VALUES, 1, runs)
-        assert outcome.failure.startswith("its folder cannot be prepared: ")
+        with pytest.raises(ModelError, match="must have a folder with its files"):
+            run("echo 1", **how)
 
 
 def test_no_shell_sees_the_arguments(run, tmp_path):

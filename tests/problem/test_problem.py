@@ -115,14 +115,20 @@ def test_unequal_sides():
 
 
 def test_an_ellipsoid_with_unequal_sides():
-    lower, upper = np.array([0.1, 0.0, 0.5]), np.array([0.9, 1.0, 0.5])
+    lower, upper = np.array([0.1, 0.3, 0.5]), np.array([0.9, 0.7, 0.5])
     result = solve(rf.Ball(lower=lower, upper=upper))
     middle, radii = (upper - lower) / 2, (upper + lower) / 2
     inside = lambda d: np.sum(((d - middle) / radii) ** 2, axis=1) <= 1 + 1e-9  # noqa: E731
     assert result.fun == pytest.approx(brute_worst(result, inside))
     assert rf.Ball(lower=lower, upper=upper) == rf.Ball(lower=lower, upper=upper) != rf.Box(lower=lower, upper=upper)
-    result = solve(rf.Ball(lower=0.0, upper=1.0), budget=3000)
-    assert result.x == pytest.approx([0.5] * 3, abs=0.3)
+    result = solve(rf.Ball(lower=0.25, upper=0.75), budget=3000)
+    assert result.x == pytest.approx([0.75] * 3, abs=0.3)
+
+
+def test_a_ball_must_hold_the_design():
+    rf.Ball(lower=[0.0, 0.5, 0.5], upper=[1.0, 0.5, 0.5]).geometry(3)
+    with pytest.raises(ProblemError, match="hold the design"):
+        rf.Problem(bowl, [(-1, 1)] * 2, rf.Ball(lower=[0.0, 0.4], upper=[1.0, 0.5]))
 
 
 def test_exact_variables_are_searched_but_not_disturbed():

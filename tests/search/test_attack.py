@@ -39,7 +39,9 @@ def cliff(a, b, c):
 
 
 @pytest.fixture
-def problem(tmp_path):
+def problem(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # a module is changed within a second
+
     def write(name, goal="minimise", policy="infeasible", edge=9.0):
         (tmp_path / "models.py").write_text(MODELS.replace("{edge}", repr(edge)))
         (tmp_path / "p.toml").write_text(PROBLEM.format(goal=goal, name=name, policy=policy))

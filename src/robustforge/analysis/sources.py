@@ -30,14 +30,14 @@ def read_evidence(path: str | Path, names: Sequence[str] = ()) -> Evidence:
     """
     if Path(path).is_dir():
         return archive.read(Path(path), names)
-    with Store.read(path) as store, _damage(str(path)):
+    with Store.read(path) as store, damage(str(path)):
         chosen = [store.experiment(name) for name in dict.fromkeys(names)] or store.experiments()
         outcomes = tuple(outcome_of(store, experiment) for experiment in chosen if experiment.kind == "evolution")
         return Evidence(str(path), outcomes, check_assessed(store.assessed()), Lock.is_held(store.path))
 
 
 @contextmanager
-def _damage(path: str) -> Iterator[None]:
+def damage(path: str) -> Iterator[None]:
     """Turn what does not fit together in a store into a sentence."""
     try:
         yield

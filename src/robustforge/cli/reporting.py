@@ -12,11 +12,9 @@ _PLACE = click.Path(dir_okay=False, writable=True)
 @click.command(epilog=examples("robustforge report runs.db", "robustforge report runs.db --name first -o first.html"))
 @click.argument("source", metavar="STORE|FOLDER")
 @click.option("-o", "--output", type=_PLACE, default="report.html", metavar="FILE", help="The page to write.")
-@click.option(
-    "--name", "names", multiple=True, metavar="NAME", show_default="all", help="An evolution that it is about."
-)
+@click.option("--name", "names", multiple=True, metavar="NAME", show_default="all", help="A search or an evolution.")
 def report(source: str, output: str, names: tuple[str, ...]) -> None:
-    """Write a page about what was bred and assessed.
+    """Write a page about what was solved, bred and assessed.
 
     It is one HTML file with all figures and tables in it, which needs no network. It can be made while a run goes on,
     which is not disturbed. --name can be given several times.

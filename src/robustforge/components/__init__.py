@@ -3,7 +3,7 @@
 from robustforge.components.baseline import Baseline, Constriction, Inertia
 from robustforge.components.clamp import Clamp, NoClamp, WidthClamp
 from robustforge.components.descent import DescentDirections
-from robustforge.components.inner import Inner, InnerForm, InnerGa, InnerPso, RandomSampling
+from robustforge.components.inner import Inner, InnerForm, InnerGa, InnerPso, RandomSampling, SurfaceSampling
 from robustforge.components.movement import (
     Capability,
     DescentMovement,
@@ -60,6 +60,7 @@ __all__ = [
     "RelocatingMovement",
     "Relocation",
     "Ring",
+    "SurfaceSampling",
     "Swarm",
     "UniformMutation",
     "VonNeumann",

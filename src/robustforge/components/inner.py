@@ -103,6 +103,26 @@ def _propose_sample(s: State, j: int, room: int) -> None:
 
 
 @compiled
+def _propose_opposites(s: State, j: int, room: int) -> None:
+    offset, active, is_box = s.inner_x[j], s.active, s.tally[0].is_box == 1
+    if s.taken[j] % 2 == 1:
+        for i in active:
+            offset[i] = -offset[i]
+    else:
+        sample(s.rng, active, is_box, offset)
+        square = 0.0
+        for i in active:
+            if is_box:
+                offset[i] = 1.0 if offset[i] >= 0.0 else -1.0
+            square += offset[i] * offset[i]
+        if not is_box:
+            length = math.sqrt(square)
+            for i in active:
+                offset[i] /= length
+    put(s, j, 0, offset)
+
+
+@compiled
 def _absorb_nothing(s: State, j: int, row: int, value: float) -> None:
     pass
 
@@ -202,6 +222,26 @@ class RandomSampling(InnerForm):
 
     def words(self) -> str:
         return "points drawn uniformly in the uncertainty set"
+
+
+@dataclass(frozen=True)
+class SurfaceSampling(InnerForm):
+    """Points on the surface of the set, in pairs of opposites, one a round: corners of a box, the rim of a ball.
+
+    Wherever the value changes in one direction over the set, the worst is there, and one of two opposites is worse than
+    the candidate.
+    """
+
+    title: ClassVar[str] = "Surface sampling"
+    extension: ClassVar[bool] = True
+    propose: ClassVar[Any] = staticmethod(_propose_opposites)
+    absorb: ClassVar[Any] = staticmethod(_absorb_nothing)
+
+    def members(self, plan: Plan) -> int:
+        return 1
+
+    def words(self) -> str:
+        return "points drawn on the surface of the uncertainty set, in pairs of opposites"
 
 
 @dataclass(frozen=True)

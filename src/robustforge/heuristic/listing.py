@@ -33,6 +33,7 @@ from robustforge.components import (
     RandomRelocation,
     RandomSampling,
     Ring,
+    SurfaceSampling,
     Swarm,
     UniformMutation,
     VonNeumann,
@@ -95,6 +96,9 @@ _LINES: dict[Any, tuple[str, ...]] = {
     LehRelocation: _EMPTY_CENTRE,
     LehSearch: _EMPTY_CENTRE,
     RandomSampling: ("y := uniform near x_j; evaluate f(y)",),
+    SurfaceSampling: (
+        "by turns: y := on the surface of the set around x_j (a corner of a box); y := its opposite; evaluate f(y)",
+    ),
     InnerPso: (
         "first, a generation of {swarm}: y := uniform near x_j; w := U(0, 0.1) Gamma; evaluate f(y)",
         "then, for each y: w := {omega:.3g} w + {c1:.3g} r1 (its highest - y) + {c2:.3g} r2 (the highest of all - y); "

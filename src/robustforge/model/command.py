@@ -9,11 +9,12 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from robustforge.errors import ModelError
 from robustforge.model import placeholders
 from robustforge.model.outcome import Outcome
 from robustforge.model.process import execute
@@ -74,6 +75,9 @@ class Command:
 
         Returns:
             What came of it; "interrupted" is its failure if `runs` was killed.
+
+        Raises:
+            ModelError: There is no room for a run, or a template is gone: no fault of the design.
         """
         begin = time.monotonic()
         runs = _RUNS if runs is None else runs
@@ -90,20 +94,17 @@ class Command:
 
     def _attempt(self, values: Mapping[str, float], number: int, runs: Runs) -> tuple[Outcome, bool]:
         """Run the model in a fresh folder; also returns whether somebody killed it."""
+        folder, failed = self._new_folder(number), True
         try:
-            folder = self._new_folder(number)
-            failed = True
-            try:
-                outcome, killed = self._run_in(folder, values, runs)
-                failed = outcome.failed and not killed
-                return outcome, killed
-            finally:
-                self._tidy(folder, failed and not runs.killed)
-        except (OSError, UnicodeError) as error:
-            return Outcome(failure=f"its folder cannot be prepared: {error}"), False
+            outcome, killed = self._run_in(folder, values, runs)
+            failed = outcome.failed and not killed
+            return outcome, killed
+        finally:
+            self._tidy(folder, failed and not runs.killed)
 
     def _run_in(self, folder: Path, values: Mapping[str, float], runs: Runs) -> tuple[Outcome, bool]:
-        stdin = self._furnish(folder, values)
+        with _prepared():
+            stdin = self._furnish(folder, values)
         ended = execute(self._filled(values, folder), folder, stdin, self.time_limit, runs)
         if ended.failure:
             return Outcome(failure=ended.failure, tail=ended.tail), ended.killed
@@ -114,9 +115,10 @@ class Command:
 
     def _new_folder(self, number: int) -> Path:
         """Make a new, empty folder: what an earlier run left must not be taken for the result of this one."""
-        if self.folder is None:
-            return Path(tempfile.mkdtemp(prefix="robustforge-"))
-        return _new_folder(Path(os.path.abspath(self.folder)), f"{number:06d}")
+        with _prepared():
+            if self.folder is None:
+                return Path(tempfile.mkdtemp(prefix="robustforge-"))
+            return _new_folder(Path(os.path.abspath(self.folder)), f"{number:06d}")
 
     def _tidy(self, folder: Path, failed: bool) -> None:
         """Remove the folder of a run, unless it is to stay."""
@@ -124,9 +126,6 @@ class Command:
             return
         with contextlib.suppress(RecursionError):
             shutil.rmtree(folder, ignore_errors=True)
-        if self.folder is not None:
-            with contextlib.suppress(OSError):  # others may be in use
-                folder.parent.rmdir()
 
     def _furnish(self, folder: Path, values: Mapping[str, float]) -> Path | None:
         """Put into the folder what the model finds there; returns the file for standard input."""
@@ -183,6 +182,15 @@ class _Form:
             path.chmod(0o700)
 
 
+@contextlib.contextmanager
+def _prepared() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, UnicodeError) as error:
+        fix = "Make room, or put the files back, and give the same command again; what was stored is safe"
+        raise ModelError("a run must have a folder with its files", f"it cannot: {error}", fix) from error
+
+
 def _count(folder: Path) -> int:
     with contextlib.suppress(OSError):
         return len(os.listdir(folder))
@@ -194,7 +202,7 @@ def _new_folder(parent: Path, name: str) -> Path:
     for again in itertools.count(1):
         folder = parent / (name if again == 1 else f"{name}-{again}")
         parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError, FileNotFoundError):  # or a run that has ended removed the parent
+        with contextlib.suppress(FileExistsError):
             folder.mkdir()
             return folder
     raise AssertionError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,3 +45,6 @@ def workforce(
         threads.shutdown(wait=False, cancel_futures=True)
         end()
         threads.shutdown()
+        if folder is not None:
+            with suppress(OSError):  # something is in it
+                folder.rmdir()

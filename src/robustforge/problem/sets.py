@@ -125,6 +125,17 @@ class Ball(_Sided):
     def __init__(self, radius: Any = None, *, lower: Any = None, upper: Any = None) -> None:
         super().__init__(radius, lower, upper)
 
+    def geometry(self, dimension: int) -> Geometry:
+        made = super().geometry(dimension)
+        away = made.offset[made.active] / made.radii[made.active]
+        if away @ away > 1.0:
+            raise ProblemError(
+                "a ball with unequal sides must hold the design itself",
+                "too many variables go one way only, so that it does not",
+                "Use a box, or sides that differ less",
+            )
+        return made
+
 
 class Box(_Sided):
     """All differences within a tolerance per variable, each on its own.

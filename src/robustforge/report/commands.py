@@ -1,4 +1,4 @@
-"""The command that runs an evolution again: from what was stored of it back to the options of `evolve`.
+"""The commands that run an evolution or a search again: from what was stored of it back to the options.
 
 A problem counts as one of the test problems only if making it anew gives what was stored.
 """
@@ -21,7 +21,7 @@ from robustforge.problem.functions import FUNCTIONS
 from robustforge.problem.problem import problem
 from robustforge.tables import Record
 
-DEFAULT_DIMENSION, DEFAULT_STORE = 30, "runs.db"
+DEFAULT_DIMENSION, DEFAULT_STORE, DEFAULT_ATTACK = 30, "runs.db", 200
 
 _NAME = re.compile(r"(?P<stem>.+)-(?P<dimension>\d+)d(?:-(?P<variant>shifted-rotated|shifted|rotated)-(?P<seed>\d+))?")
 
@@ -50,6 +50,23 @@ def command(outcome: Outcome, where: str) -> Record:
         words += ["--name", outcome.name]
     parts = _parts(["robustforge", "evolve", *words])
     return {"name": outcome.name, "text": " ".join(parts), "parts": parts, "note": note.strip()}
+
+
+def search_commands(name: str, where: str, has_model: bool, attack: int = 0) -> list[Record]:
+    """Return the commands that do a search again; the store does not know what the problem file was called.
+
+    Args:
+        name: What the search is called.
+        where: The store that it is in.
+        has_model: Whether a model is run; else somebody tells the values.
+        attack: Runs of the attack on its answer.
+    """
+    place = ["PROBLEM.toml", "--store", Path(where).name, "--name", name]
+    again = [["solve", *place], ["verify", *place]] if has_model else [["ask", *place]]
+    if has_model and attack not in (0, DEFAULT_ATTACK):
+        again[1] += ["--budget", str(attack)]
+    every = [_parts(["robustforge", *words]) for words in again]
+    return [{"name": name, "text": " ".join(parts), "parts": parts, "note": ""} for parts in every]
 
 
 def _test_problem(stored: Mapping[str, Any]) -> Record | None:

@@ -25,7 +25,7 @@ from robustforge.tables import Record
 WIDE_RANGE = 30.0
 """Positive values that differ by more than this factor are shown on a logarithmic axis."""
 
-_ROW = 15.0
+ROW = 15.0
 """Units from one row of a figure to the next."""
 
 _NAMES = 84.0
@@ -65,7 +65,7 @@ def fitness(key: str, label: str, pairs: Sequence[tuple[float, float]], measure:
             ends += [(values[known][-1], f"{name} {number(values[known][-1])}", role)] if known.any() else []
         axes.set_xlim(1, max(len(pairs), 2))
         axes.set_xticks(_generation_ticks(len(pairs)))
-        _finish(axes, "y", np.concatenate([best, median]), measure)
+        finish(axes, "y", np.concatenate([best, median]), measure)
         axes.set_xlabel("generation")
         end_labels(axes, ends)
 
@@ -80,11 +80,13 @@ def boxes(key: str, label: str, lines: Sequence[Line], values: Mapping[str, Any]
         for row, line in enumerate(lines):
             if known[line.name].size:
                 _box(axes, row, known[line.name], line.role)
-        _rows(axes, [line.name for line in lines], [line.role for line in lines], [line.is_strong for line in lines])
-        _finish(axes, "x", np.concatenate(list(known.values())), measure)
+        name_rows(
+            axes, [line.name for line in lines], [line.role for line in lines], [line.is_strong for line in lines]
+        )
+        finish(axes, "x", np.concatenate(list(known.values())), measure)
 
     left = room_for([line.name for line in lines]) + 10
-    return draw(key, label, Frame(len(lines) * _ROW + 52, left=left, bottom=22), paint)
+    return draw(key, label, Frame(len(lines) * ROW + 52, left=left, bottom=22), paint)
 
 
 def anytime(key: str, label: str, lines: Sequence[Line], rows: Sequence[Record], measure: str) -> Markup:
@@ -113,8 +115,8 @@ def anytime(key: str, label: str, lines: Sequence[Line], rows: Sequence[Record],
         axes.xaxis.set_major_locator(round_ticks(4))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         means = np.array([row["mean"] for row in rows])
-        _finish(axes, "y", means, measure)
-        axes.set_ylim(*_margins(float(means.min()), top, axes.get_yscale()))
+        finish(axes, "y", means, measure)
+        axes.set_ylim(*margins(float(means.min()), top, axes.get_yscale()))
         axes.set_xlabel("evaluations")
         end_labels(axes, ends, 18)
 
@@ -161,11 +163,11 @@ def proportions(key: str, label: str, rows: Sequence[Record]) -> Markup:
                 f"{percent(shares[0])} → {percent(shares[1])}", (1, place), (6, 0), xycoords=("axes fraction", "data"),
                 textcoords="offset points", va="center", color=colour("soft"),
             )  # fmt: skip
-        _rows(axes, names, ["soft"] * len(names), [False] * len(names))
+        name_rows(axes, names, ["soft"] * len(names), [False] * len(names))
         axes.set_xlim(-0.02, 1.02)
         axes.set_xticks([0, 0.5, 1], ["0%", "50%", "100%"])
 
-    frame = Frame(len(rows) * _ROW + 30, left=max(room_for(names), _NAMES) + 8, right=80, top=6, bottom=20)
+    frame = Frame(len(rows) * ROW + 30, left=max(room_for(names), _NAMES) + 8, right=80, top=6, bottom=20)
     return draw(key, label, frame, paint)
 
 
@@ -184,13 +186,13 @@ def intervals(key: str, label: str, rows: Sequence[Record], measure: str) -> Mar
         for place, row in enumerate(rows):
             axes.plot((row["low"], row["high"]), (place, place), color=colour("c1"), linewidth=1.2, alpha=0.6)
             axes.plot([row["effect"]], [place], "o", ms=4.5, color=colour("c1"))
-        _rows(axes, [short(name, 32) for name in names], ["soft"] * len(names), [False] * len(names), 32)
+        name_rows(axes, [short(name, 32) for name in names], ["soft"] * len(names), [False] * len(names), 32)
         axes.set_xlim(0, max(max(row["high"] for row in rows) * 1.05, 0.01))
         axes.xaxis.set_major_locator(round_ticks(4))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g}%"))
         heading(axes, measure)
 
-    return draw(key, label, Frame(len(rows) * _ROW + 46, left=room_for(names, 32) * 0.93 + 10, bottom=20), paint)
+    return draw(key, label, Frame(len(rows) * ROW + 46, left=room_for(names, 32) * 0.93 + 10, bottom=20), paint)
 
 
 def _box(axes: Axes, row: int, values: Any, role: str) -> None:
@@ -207,7 +209,7 @@ def _box(axes: Axes, row: int, values: Any, role: str) -> None:
     axes.plot(beyond, np.full(beyond.size, row), "o", ms=1.7, color=paint, alpha=0.55, mew=0)
 
 
-def _rows(axes: Axes, names: Sequence[str], roles: Sequence[str], strong: Sequence[bool], most: int = 22) -> None:
+def name_rows(axes: Axes, names: Sequence[str], roles: Sequence[str], strong: Sequence[bool], most: int = 22) -> None:
     """Make a row of each name, the first on top."""
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [short(name, most) for name in names])
@@ -218,7 +220,7 @@ def _rows(axes: Axes, names: Sequence[str], roles: Sequence[str], strong: Sequen
         text.set_fontweight("bold" if is_strong else "normal")
 
 
-def _finish(axes: Axes, which: str, values: Any, measure: str) -> None:
+def finish(axes: Axes, which: str, values: Any, measure: str) -> None:
     """Choose the scale of an axis, keep its numbers short, and say what it measures."""
     known = np.asarray(values, dtype=float)
     known = known[np.isfinite(known)]
@@ -272,7 +274,7 @@ def _highest(names: set[str], rows: Sequence[Record]) -> float:
     return float(max(row["mean"] for row in [row for row in late if row["contestant"] in names] or late))
 
 
-def _margins(low: float, high: float, scale: str) -> tuple[float, float]:
+def margins(low: float, high: float, scale: str) -> tuple[float, float]:
     """Return the limits of an axis, with a little room beyond what it shows."""
     if scale == "log":
         room = (high / low) ** 0.05

@@ -7,12 +7,14 @@ the sections.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from robustforge import __version__
 from robustforge.analysis import Evidence
-from robustforge.report import evolutions, landscapes, parts, results
+from robustforge.report import design_page, evolutions, landscapes, parts, results
+from robustforge.report.designs import Design
 from robustforge.report.words import count, duration, listed, moment
 from robustforge.tables import Record
 
@@ -26,11 +28,13 @@ CONTENTS = {
     "landscapes": "Landscapes",
     "reading": "How to read this",
 }
-"""The sections in their order; each is on the page if there is something in it."""
+"""The sections in their order, after those of single searches; each is on the page if there is something in it."""
 
 
-def page(evidence: Evidence) -> Record:
+def page(evidence: Evidence, designs: Sequence[Design] = ()) -> Record:
     """Return the page as plain data; figures are SVG."""
+    is_alone = _is_alone(evidence, designs)
+    searches = [design_page.design_record(k, design, evidence.where) for k, design in enumerate(designs)]
     fields = results.fields(evidence)
     sections: Record = {
         "runs": evolutions.run_rows(evidence),
@@ -50,12 +54,17 @@ def page(evidence: Evidence) -> Record:
     }
     sections["reading"] = bool(sections["runs"] or sections["results"])
     return {
-        "title": Path(evidence.where).name or "results",
+        "title": designs[0].name if is_alone else Path(evidence.where).name or "results",
         "where": evidence.where,
         "version": __version__,
-        "summary": _summary(evidence),
-        "notice": _notice(evidence),
-        "contents": [(key, title) for key, title in CONTENTS.items() if sections[key]],
+        "summary": _summary(evidence, designs),
+        "notice": _notice(evidence, designs),
+        "contents": [
+            *design_page.contents(searches, is_alone),
+            *((key, title) for key, title in CONTENTS.items() if sections[key]),
+        ],
+        "designs": searches,
+        "is_alone": is_alone,
         "commands": evolutions.commands(evidence),
         "champion_table": parts.champion_table(evidence.outcomes),
         **sections,
@@ -68,7 +77,7 @@ def chosen(evidence: Evidence) -> Evidence:
     return replace(evidence, assessed=tuple(run for run in evidence.assessed if run.problem_name in problems))
 
 
-def _summary(evidence: Evidence) -> list[Record]:
+def _summary(evidence: Evidence, designs: Sequence[Design]) -> list[Record]:
     """Return the few facts at the top of the page."""
     outcomes = evidence.outcomes
     facts = []
@@ -83,14 +92,20 @@ def _summary(evidence: Evidence) -> list[Record]:
         ]
     if evidence.assessed:
         facts.append(("assessed runs", f"{len(evidence.assessed):,}"))
+    if len(designs) > 1 or (designs and facts):
+        facts.append(("searches", f"{len(designs):,}"))
+        facts.append(("runs of their models", f"{sum(len(design.runs) for design in designs):,}"))
     return [{"name": name, "value": value} for name, value in facts]
 
 
-def _notice(evidence: Evidence) -> Record:
-    """Return the state of it all, in words: empty, finished, running or interrupted."""
-    if not evidence.outcomes and not evidence.assessed:
-        return {"kind": "empty", "text": "There is nothing in it yet: no evolution, and no assessed run."}
+def _notice(evidence: Evidence, designs: Sequence[Design]) -> Record:
+    """Return the state of it all, in words: empty, finished, running, waiting or interrupted."""
+    if not evidence.outcomes and not evidence.assessed and not designs:
+        return {"kind": "empty", "text": "There is nothing in it yet: no search, no evolution, and no assessed run."}
+    if _is_alone(evidence, designs):
+        return design_page.notice(designs[0])
     open_ones = [outcome.name for outcome in evidence.outcomes if not outcome.finished]
+    open_ones += [design.name for design in designs if design.state != "finished"]
     so_far = "The page shows what was complete when it was made; make it again for more."
     if open_ones and evidence.running:
         return {"kind": "running", "text": f"Not finished: {_names(open_ones)} at work. {so_far}"}
@@ -102,9 +117,14 @@ def _notice(evidence: Evidence) -> Record:
     return {"kind": "finished", "text": "Finished."}
 
 
+def _is_alone(evidence: Evidence, designs: Sequence[Design]) -> bool:
+    """Whether the page is about one search and nothing else."""
+    return len(designs) == 1 and not evidence.outcomes and not evidence.assessed
+
+
 def _names(names: list[str]) -> str:
     verb = "is" if len(names) == 1 else "are"
-    return f"{listed(names) if len(names) <= 3 else count(len(names), 'evolution')} {verb}"
+    return f"{listed(names) if len(names) <= 3 else f'{len(names):,} of them'} {verb}"
 
 
 def _problems(evidence: Evidence) -> list[str]:

@@ -33,6 +33,16 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:{form}}".replace("-", MINUS)
 
 
+def signed(value: float, digits: int = 4) -> str:
+    """Return a change, with its sign.
+
+    Example:
+        >>> signed(0.5, 2), signed(-0.5, 2), signed(0.0)
+        ('+0.50', '−0.50', '0')
+    """
+    return f"+{number(value, digits)}" if value > 0 else number(value, digits)
+
+
 def with_error(value: float, error: float) -> str:
     """Return a mean with its standard error, both to the same place, which is the error's second digit."""
     if not (math.isfinite(value) and math.isfinite(error)) or error <= 0:

@@ -141,17 +141,27 @@ class Search:
             TellError: No such point waits.
         """
         outcome = self.judged(outcome)
-        if outcome.failed and self.file.on_failure == "raise" and self.file.retries == 0:
-            raise ObjectiveError(
-                'under on_failure = "raise" every run of the model must have a value',
-                f"run {number} has none: {_story(outcome.failure, outcome.tail)}",
-                "Mend it and give the same command again, or choose another policy under another name",
-            )
         x = self._waiting(number)
         row = Evaluation(SOLVE, number, x, outcome.value, outcome.failure, outcome.tail, outcome.seconds)
         self.store.add_evaluations(self.experiment, [row])
         self._count(row)
-        self.optimizer.tell(number, self._seen(outcome.value))
+        first = self.optimizer.nfev
+        try:
+            self.optimizer.tell(number, self._seen(outcome.value))
+        except ObjectiveError as error:  # the policy is to raise, and there are no retries left
+            raise self._ended_by_failure(first) from error
+
+    def _ended_by_failure(self, first: int) -> ObjectiveError:
+        """Take back the failed runs of the last batch, so that they are made again; return what there is to say."""
+        rows = [e for e in self.store.evaluations(self.experiment) if e.part == SOLVE and e.number >= first]
+        failed = [row for row in rows if row.failure]
+        for row in failed:
+            self.store.forget_evaluation(self.experiment, SOLVE, row.number)
+        return ObjectiveError(
+            'under on_failure = "raise" every run of the model must have a value',
+            f"run {failed[0].number} has none: {_story(failed[0].failure, failed[0].tail)}",
+            "Mend it and give the same command again, or choose another policy under another name",
+        )
 
     def result(self) -> OptimizeResult:
         """Return what is known now, as the search sees it."""

@@ -108,6 +108,12 @@ class Store(Database):
         text = f"INSERT INTO evaluation (experiment, {_EVALUATION}) VALUES (?, {', '.join('?' * len(names))})"
         self._connection.executemany(text, rows)
 
+    def forget_evaluation(self, experiment: Experiment, part: str, number: int) -> None:
+        """Take a run of a model back, which ended its search: mended, it is made again."""
+        with self._transaction():
+            text = "DELETE FROM evaluation WHERE experiment = ? AND part = ? AND number = ?"
+            self._connection.execute(text, (experiment.id, part, number))
+
     def forget_search(self, experiment: Experiment) -> None:
         """Take a search back with all its runs: of a model that never had a value."""
         with self._transaction():

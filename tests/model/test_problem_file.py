@@ -1,0 +1,800 @@
+"""Problem files: a good one is read in full, every mistake is told with its line, and nothing is ever executed."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+import math
+import os
+import subprocess
+import sys
+import tomllib
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import robustforge as rf
+from robustforge.errors import ProblemFileError, RobustforgeError, SearchFileError
+from robustforge.model.command import Command
+from robustforge.model.earlier import read_earlier
+from robustforge.model.function import Function
+from robustforge.model.problem_file import BUDGET, RESULT, VARIABLE, ProblemFile, read_problem_file
+from robustforge.model.problem_file import MODEL as MODEL_ENTRIES
+from robustforge.model.problem_file import TOP as TOP_ENTRIES
+from robustforge.model.reading import Reading
+from robustforge.model.variables import Tolerance, Variable, Variables
+
+FULL = """\
+name = "band-pass"
+goal = "maximise"
+budget = 120
+seed = 7
+heuristic = "rpso+dd"
+tolerances = "ball"
+outside = "shrink"
+on_failure = "unknown"
+retries = 2
+data = "earlier.csv"
+
+[variables]
+R1 = { bounds = [1e3, 1e5], tolerance = "5%", unit = "Ohm" }
+C1 = { bounds = [1, 20], tolerance = "+0.5/-1" }
+"n_turns" = { bounds = [-4, 4], tolerance = 0 }
+[variables.gap]
+bounds = [0.1, 2.0]
+tolerance = "+10%/-1%"
+unit = "mm"
+
+[model]
+command = ["./sim", "{dir}/deck.cir", "--r={R1:.6e}", "{n_turns}", "{here}/earlier.csv", "{{}}"]
+templates = ["decks/deck.cir"]
+json = "values.json"
+stdin = "in.txt"
+time_limit = 12.5
+workers = 3
+[model.result]
+file = "out.txt"
+pattern = 'loss = (\\S+)'
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with all that the files of these tests name; what is run there leaves a trace."""
+    made = tmp_path_factory.mktemp("problem")
+    (made / "decks").mkdir()
+    (made / "decks" / "deck.cir").write_text("R1 a b {R1}\nC1 b c {C1} {unknown}\n")
+    (made / "in.txt").write_text("{gap}\n")
+    (made / "latin.txt").write_bytes(b"\xe4\xff {a} {b}")
+    (made / "earlier.csv").write_text("R1,C1,n_turns,gap,value\n2e3,3,0,0.5,1.25\n")
+    (made / "sim").write_text("#!/bin/sh\ntouch executed\necho 1\n")
+    (made / "sim").chmod(0o755)
+    (made / "mymodule.py").write_text("open('executed', 'w').close()\ndef gain(a, b):\n    return a + b\n")
+    return made
+
+
+@pytest.fixture
+def read(folder):
+    def write_and_read(text, name="bad.toml"):
+        path = folder / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        try:
+            return read_problem_file(path)
+        finally:
+            path.unlink()
+
+    return write_and_read
+
+
+# --- good files
+
+
+def test_every_entry_is_read(read, folder):
+    file = read(FULL)
+    assert (file.name, file.goal, file.sign, file.budget, file.seed) == ("band-pass", "maximise", -1.0, 120, 7)
+    assert (file.heuristic, file.outside, file.on_failure, file.retries) == ("rpso+dd", "shrink", "unknown", 2)
+    assert (file.workers, file.data, file.path) == (3, folder / "earlier.csv", folder / "bad.toml")
+    assert file.variables == Variables(
+        (
+            Variable("R1", 1e3, 1e5, Tolerance(5, 5, True), "Ohm"),
+            Variable("C1", 1.0, 20.0, Tolerance(1, 0.5)),
+            Variable("n_turns", -4.0, 4.0, Tolerance(0, 0)),
+            Variable("gap", 0.1, 2.0, Tolerance(1, 10, True), "mm"),
+        ),
+        "ball",
+    )
+    assert file.model == Command(
+        ("./sim", "{dir}/deck.cir", "--r={R1:.6e}", "{n_turns}", "{here}/earlier.csv", "{{}}"),
+        folder,
+        ("decks/deck.cir",),
+        "values.json",
+        "in.txt",
+        Reading("out.txt", r"loss = (\S+)"),
+        12.5,
+    )
+    assert file.problem.dimension == 4
+    assert isinstance(file.problem.uncertainty, rf.Ball)
+    assert file.problem.outside == "shrink"
+    json.dumps(file.to_dict(), allow_nan=False)
+
+
+def test_what_nobody_says(read, folder):
+    file = read('[variables]\na = { bounds = [0, 1], tolerance = 0.1 }\n[model]\nfunction = "pkg.mymodule:K.gain"\n')
+    assert (file.name, file.goal, file.sign, file.budget, file.seed) == ("bad", "minimise", 1.0, BUDGET, 1)
+    assert (file.heuristic, file.outside, file.on_failure, file.retries) == ("", "evaluate", "infeasible", 0)
+    assert (file.workers, file.data, file.variables.kind) == (1, None, "box")
+    assert file.model == Function("pkg.mymodule:K.gain", folder, None)
+
+
+def test_without_a_model(read):
+    assert read("[variables]\na = { bounds = [0, 1], tolerance = 0.1 }\n").model is None
+
+
+@pytest.mark.parametrize("model", ["stdin", "templates", "json", "key"])
+def test_other_ways_to_and_from_a_model(read, folder, model):
+    lines = {
+        "stdin": 'command = ["cat"]\nstdin = "json"',
+        "templates": 'command = ["cat", "deck.cir"]\ntemplates = ["decks/deck.cir"]\nstdin = "decks/deck.cir"',
+        "json": 'command = ["cat", "values.json"]\njson = "values.json"',
+        "key": 'command = ["echo", "{R1}", "{C1}"]\nresult.key = "a.0"',
+    }
+    text = "[variables]\nR1 = { bounds = [1, 2], tolerance = 1 }\nC1 = { bounds = [1, 2], tolerance = 0 }\n[model]\n"
+    file = read(text + lines[model])
+    assert file.model.reading.key == ("a.0" if model == "key" else "")
+    assert len(file.model.files) == (model == "templates")
+
+
+@pytest.mark.parametrize("change", [lambda text: text.replace("\n", "\r\n"), lambda text: text + "# é 電 \u2028\n"])
+def test_line_ends_and_letters_of_any_kind(read, change):
+    assert read(change(FULL)).to_dict() == read(FULL).to_dict()
+
+
+# --- mistakes: the first line is `budget`, [variables] is the second, a the third, b the fourth, [model] the fifth
+
+TOP = "budget = 30"
+A = "a = { bounds = [0, 1], tolerance = 0.1 }"
+B = 'b = { bounds = [1, 9], tolerance = "5%" }'
+MODEL = 'command = ["echo", "{a}", "{b}"]'
+
+
+def text_of(top=TOP, a=A, b=B, model=MODEL):
+    tail = "" if model is None else f"[model]\n{model}\n"
+    return f"{top}\n[variables]\n{a}\n{b}\n{tail}"
+
+
+def test_the_text_without_mistakes(read):
+    assert read(text_of()).variables.names == ("a", "b")
+
+
+QUOTES, TWO, TABLE = "Put it in quotes", 'Write for instance {0} = ["one", "two"]', "Write [{0}]"
+
+UNKNOWN = [
+    ({"top": "bugdet = 30"}, 1, "an entry at the top of the file must be one that exists; bugdet", "mean 'budget'?"),
+    ({"top": "zzz = 1"}, 1, "at the top of the file must be one that exists; zzz", "There are: budget, data, goal"),
+    ({"a": "a = { bounds = [0, 1], tolerence = 0.1, tolerance = 0.1 }"}, 3, "in [variables.a]", "mean 'tolerance'?"),
+    (
+        {"model": f"{MODEL}\ntimelimit = 5"},
+        7,
+        "an entry in [model] must be one that exists; timelimit",
+        "'time_limit'?",
+    ),
+    ({"model": f"{MODEL}\n[model.result]\nregex = 'x'"}, 8, "an entry in [model.result] must be", "file, key, pattern"),
+]
+
+TYPES = [
+    ({"top": "name = 3"}, 1, "`name` must be a text; it is 3", QUOTES),
+    ({"top": 'name = ""'}, 1, "`name` must be a text; it is ''", QUOTES),
+    ({"top": "name = 1979-05-27"}, 1, "`name` must be a text; it is datetime.date(", QUOTES),
+    ({"top": "goal = 1"}, 1, '`goal` must be "minimise" or "maximise"; it is 1', ""),
+    ({"top": "goal = ['minimise']"}, 1, "`goal` must be \"minimise\" or \"maximise\"; it is ['minimise']", ""),
+    ({"top": "tolerances = { box = 1 }"}, 1, '`tolerances` must be "box" or "ball"', ""),
+    ({"top": "outside = false"}, 1, '`outside` must be "evaluate" or "clip" or "shrink"; it is False', ""),
+    ({"top": "on_failure = 0"}, 1, '`on_failure` must be "infeasible" or "unknown" or "raise"; it is 0', ""),
+    ({"top": 'budget = "30"'}, 1, "`budget` must be an integer of at least 3; it is '30'", ""),
+    ({"top": "seed = 1.0"}, 1, "`seed` must be an integer of at least 0; it is 1.0", ""),
+    ({"top": "retries = [1]"}, 1, "`retries` must be an integer of at least 0; it is [1]", ""),
+    ({"top": "heuristic = true"}, 1, "`heuristic` must be a text; it is True", QUOTES),
+    ({"top": "data = 4"}, 1, "`data` must be a text; it is 4", QUOTES),
+    ({"top": "model = 3", "model": None}, 1, "`model` must be a table; it is 3", "Write [model]"),
+    ({"a": "a = 3"}, 3, "a variable must be a table; a is not", "Write a = { bounds = [1e3, 1e5], tolerance = "),
+    ({"a": "a = { bounds = '0 to 1', tolerance = 0.1 }"}, 3, "those of a are 0 to 1", "Write bounds = [1e3, 1e5]"),
+    ({"a": "a = { bounds = [0, 1, 2], tolerance = 0.1 }"}, 3, "those of a are [0, 1, 2]", "Write bounds ="),
+    ({"a": "a = { bounds = [0, '1'], tolerance = 0.1 }"}, 3, "those of a are [0, '1']", "Write bounds ="),
+    ({"a": "a = { bounds = [false, true], tolerance = 0.1 }"}, 3, "those of a are [False, True]", "Write bounds ="),
+    ({"a": "a = { bounds = [0, 1], tolerance = true }"}, 3, "that of a is True", 'Write for instance 0.1, "5%"'),
+    ({"a": "a = { bounds = [0, 1], tolerance = [1, 2] }"}, 3, "that of a is [1, 2]", 'Write for instance 0.1, "5%"'),
+    ({"a": "a = { bounds = [0, 1], tolerance = 0.1, unit = 5 }"}, 3, "`unit` must be a text; it is 5", QUOTES),
+    ({"model": 'command = "echo {a} {b}"'}, 6, "`command` must be a list of texts", TWO.format("command")),
+    ({"model": 'command = ["echo", 1]'}, 6, "`command` must be a list of texts", TWO.format("command")),
+    ({"model": 'command = ["echo", ""]'}, 6, "`command` must be a list of texts", TWO.format("command")),
+    ({"model": "function = 3"}, 6, "`function` must be a text; it is 3", QUOTES),
+    ({"model": f"{MODEL}\ntemplates = 'deck.cir'"}, 7, "`templates` must be a list of texts", TWO.format("templates")),
+    ({"model": f"{MODEL}\njson = true"}, 7, "`json` must be a text; it is True", QUOTES),
+    ({"model": f"{MODEL}\nstdin = ['json']"}, 7, "`stdin` must be a text; it is ['json']", QUOTES),
+    ({"model": f"{MODEL}\ntime_limit = '5 s'"}, 7, "`time_limit` must be a positive number; it is '5 s'", ""),
+    ({"model": f"{MODEL}\nworkers = 2.0"}, 7, "`workers` must be an integer of at least 1; it is 2.0", ""),
+    ({"model": f"{MODEL}\nresult = 'x'"}, 7, "`model.result` must be a table", TABLE.format("model.result")),
+    ({"model": f"{MODEL}\n[model.result]\nfile = 1"}, 8, "`file` must be a text; it is 1", QUOTES),
+    ({"model": f"{MODEL}\n[model.result]\npattern = ['x']"}, 8, "`pattern` must be a text", QUOTES),
+    ({"model": f"{MODEL}\n[model.result]\nkey = 0"}, 8, "`key` must be a text; it is 0", QUOTES),
+]  # fmt: skip
+
+BOUNDS = "bounds must be two numbers, the lower one first; "
+PERCENT = "a tolerance in percent needs bounds above 0; the bounds of a begin at "
+UNIT = "Give the tolerance in the variable's own unit, or begin the bounds above 0"
+NAME = "a variable's name must be letters, digits and underscores, and none of dir, here, value, id; this is "
+
+VARIABLES = [
+    ({"a": "a = { tolerance = 0.1 }"}, 3, BOUNDS + "a has none", "Write bounds = [1e3, 1e5]"),
+    ({"a": "a = { bounds = [0, 1] }"}, 3, "a tolerance must be a number, or a text", "0 for a variable that is built"),
+    ({"a": "a = { bounds = [1, 0], tolerance = 0.1 }"}, 3, BOUNDS + "those of a are [1, 0]", "Write bounds ="),
+    ({"a": "a = { bounds = [1, 1], tolerance = 0.1 }"}, 3, BOUNDS + "those of a are [1, 1]", "Write bounds ="),
+    ({"a": "a = { bounds = [1, inf], tolerance = 0.1 }"}, 3, BOUNDS + "those of a are [1, inf]", "Write bounds ="),
+    ({"a": "a = { bounds = [nan, 1], tolerance = 0.1 }"}, 3, BOUNDS + "those of a are [nan, 1]", "Write bounds ="),
+    ({"a": "a = { bounds = [], tolerance = 0.1 }"}, 3, BOUNDS + "those of a are []", "Write bounds ="),
+    ({"a": "a = { bounds = [0, 1], tolerance = -0.1 }"}, 3, "that of a is -0.1", 'Write for instance 0.1, "5%"'),
+    ({"a": "a = { bounds = [0, 1], tolerance = inf }"}, 3, "that of a is inf", 'Write for instance 0.1, "5%"'),
+    ({"a": "a = { bounds = [0, 1], tolerance = nan }"}, 3, "that of a is nan", 'Write for instance 0.1, "5%"'),
+    ({"a": "a = { bounds = [0, 1], tolerance = 'a bit' }"}, 3, "that of a is 'a bit'", 'Write for instance 0.1, "5%"'),
+    ({"a": "a = { bounds = [0, 1], tolerance = '' }"}, 3, "that of a is ''", 'Write for instance 0.1, "5%"'),
+    ({"a": "a = { bounds = [0, 1], tolerance = '+5%/-1' }"}, 3, "that of a is '+5%/-1'", 'Write for instance 0.1,'),
+    ({"a": "a = { bounds = [1, 2], tolerance = '1e999%' }"}, 3, "that of a is '1e999%'", 'Write for instance 0.1,'),
+    ({"a": "a = { bounds = [0, 1], tolerance = '5%' }"}, 3, PERCENT + "0", UNIT),
+    ({"a": "a = { bounds = [-3, 1], tolerance = '5%' }"}, 3, PERCENT + "-3", UNIT),
+    ({"a": "a = { bounds = [-3, -1], tolerance = '+5%/-0%' }"}, 3, PERCENT + "-3", UNIT),
+    ({"a": "a = { bounds = [1, 2], tolerance = '100%' }"}, 3, "must be below 100%; that of a is 100%", "own unit"),
+    ({"a": "a = { bounds = [1, 2], tolerance = '+1%/-200%' }"}, 3, "must be below 100%; that of a is 200%", "own unit"),
+    ({"a": "dir = { bounds = [0, 1], tolerance = 1 }", "model": None}, 3, NAME + "'dir'", "Choose another"),
+    ({"a": "here = { bounds = [0, 1], tolerance = 1 }", "model": None}, 3, NAME + "'here'", "Choose another"),
+    ({"a": "value = { bounds = [0, 1], tolerance = 1 }", "model": None}, 3, NAME + "'value'", "Choose another"),
+    ({"a": "id = { bounds = [0, 1], tolerance = 1 }", "model": None}, 3, NAME + "'id'", "Choose another"),
+    ({"a": "my-a = { bounds = [0, 1], tolerance = 1 }", "model": None}, 3, NAME + "'my-a'", "Choose another"),
+    ({"a": "1a = { bounds = [0, 1], tolerance = 1 }", "model": None}, 3, NAME + "'1a'", "Choose another"),
+    ({"a": "'ü' = { bounds = [0, 1], tolerance = 1 }", "model": None}, 3, NAME + "'ü'", "Choose another"),
+    ({"a": "", "b": "", "model": None}, 2, "a problem must have variables; there are none", "Write [variables], and"),
+    ({"a": "a = { bounds = [0, 1], tolerance = 0 }", "b": "b = { bounds = [0, 1], tolerance = 'exact' }"}, 2,
+     "some variable must have a tolerance; all are exact", "a nominal optimiser is what you need"),
+]  # fmt: skip
+
+PROGRAM = "a command must begin with a program that can be run; "
+PATTERN = "a pattern must be a regular expression with one group; "
+OWN = "each run has a folder of its own, in which a relative path finds nothing; 'earlier.csv' is a file beside"
+
+MODELS = [
+    ({"model": "workers = 2"}, 5, "a model must be either a command or a function", 'or function = "mymodule:gain"'),
+    ({"model": "command = []"}, 5, "a model must be either a command or a function", "Write for instance command = ["),
+    ({"model": f'{MODEL}\nfunction = "mymodule:gain"'}, 5, "either a command or a function; there are both", "Write"),
+    ({"model": 'command = ["echo", "{a}{b}", "{c}"]'}, 6, "stand for a variable or a folder; nothing is called {c}",
+     "There are {a}, {b}, {dir}, {here}; {{ and }} are braces as such"),
+    ({"model": 'command = ["echo", "{a}{b}", "{heer}"]'}, 6, "nothing is called {heer}", "Did you mean {here}?"),
+    ({"model": 'command = ["echo", "{a}{b}", "{"]'}, 6, "a brace in an argument must belong to a placeholder", "{{"),
+    ({"model": 'command = ["echo", "{a:.6q}{b}"]'}, 6, "a format must be one for a number", "Write for instance {a:."),
+    ({"model": 'command = ["echo", "{a:99999}{b}"]'}, 6, "a format must be one for a number", "Write for instance {a:"),
+    ({"model": 'command = ["echo", "{a}{b}", "{dir:.3f}"]'}, 6, "a folder, which has no format", "Write {dir}"),
+    ({"model": 'command = ["echo", "{a}"]'}, 6, "every variable must reach the model; b does not", "Put {b} into an"),
+    ({"model": 'command = ["echo", "{{a}}"]'}, 6, "every variable must reach the model; a, b do not", "Put {a} into"),
+    ({"model": 'command = ["echo"]\ntemplates = ["decks/deck.cir"]'}, 6, "must reach the model; a, b do not", "{a}"),
+    ({"model": 'command = ["no-such-program", "{a}{b}"]'}, 6, PROGRAM + "'no-such-program' is not on", "Install it"),
+    ({"model": 'command = ["sim", "{a}{b}"]'}, 6, PROGRAM + "'sim' is not on the PATH", "Write ./sim"),
+    ({"model": 'command = ["./none", "{a}{b}"]'}, 6, PROGRAM + "there is no file", "Give its path"),
+    ({"model": 'command = ["./in.txt", "{a}{b}"]'}, 6, "in.txt is not executable", "chmod +x"),
+    ({"model": 'command = [\n"echo", "{a}{b}",\n"earlier.csv"]'}, 6, OWN, "Write {here}/earlier.csv"),
+    ({"model": 'command = ["echo", "{a}{b}", "--in=earlier.csv"]'}, 6, OWN, "Write --in={here}/earlier.csv"),
+    ({"model": f'{MODEL}\ntemplates = ["none.cir"]'}, 7, "a template must be a text file", "Name a file that is"),
+    ({"model": f'{MODEL}\ntemplates = ["latin.txt"]'}, 7, "latin.txt is not UTF-8", "Name a file that is"),
+    ({"model": f'{MODEL}\ntemplates = ["decks"]'}, 7, "decks is no file", "Name a file that is"),
+    ({"model": f'{MODEL}\ntemplates = ["../sim"]'}, 7, "without `..`; got '../sim'", "Move it there"),
+    ({"model": f'{MODEL}\nstdin = "none.txt"'}, 7, "none.txt does not exist", "Name a file that is"),
+    ({"model": f'{MODEL}\njson = "/tmp/x.json"'}, 7, "a relative path without `..`; got '/tmp/x.json'", "values.json"),
+    ({"model": f"{MODEL}\n[model.result]\npattern = '('"}, 8, PATTERN + "'(' is none (missing )", "Write for instance"),
+    ({"model": f"{MODEL}\n[model.result]\npattern = 'a'"}, 8, PATTERN + "'a' has none", r"loss = (\\S+)"),
+    ({"model": f"{MODEL}\n[model.result]\npattern = '(a)(b)'"}, 8, PATTERN + "'(a)(b)' has 2", r"loss = (\\S+)"),
+    ({"model": f"{MODEL}\nresult = {{ pattern = '(a)', key = 'b' }}"}, 7, "by a pattern in text or by a key in JSON",
+     "Leave one of them out"),
+    ({"model": f"{MODEL}\n[model.result]\nfile = '../x'"}, 8, "a file in the run's folder must be", "result.json"),
+    ({"model": f"{MODEL}\ntime_limit = 0"}, 7, "`time_limit` must be a positive number; it is 0", ""),
+    ({"model": f"{MODEL}\ntime_limit = -1.5"}, 7, "`time_limit` must be a positive number; it is -1.5", ""),
+    ({"model": f"{MODEL}\ntime_limit = inf"}, 7, "`time_limit` must be a positive number; it is inf", ""),
+    ({"model": f"{MODEL}\nworkers = 0"}, 7, "`workers` must be an integer of at least 1; it is 0", ""),
+    ({"model": f"{MODEL}\nworkers = true"}, 7, "`workers` must be an integer of at least 1; it is True", ""),
+    ({"model": 'function = "mymodule.py"'}, 6, "a function must be written module:name", "module:name, without .py"),
+    ({"model": 'function = "my-module:gain"'}, 6, "must be written module:name; it is 'my-module:gain'", "without .py"),
+    ({"model": 'function = "mymodule:"'}, 6, "must be written module:name; it is 'mymodule:'", "without .py"),
+    ({"model": 'function = "mymodule:gain"\nstdin = "json"'}, 7, "`stdin` belongs to a command", "leave it out"),
+    ({"model": 'function = "mymodule:gain"\n[model.result]\nkey = "a"'}, 7, "`result` belongs to a command", "out"),
+]  # fmt: skip
+
+WORDS = [
+    ({"top": 'goal = "minimize"'}, 1, '`goal` must be "minimise" or "maximise"; it is \'minimize\'', ""),
+    ({"top": 'outside = "inside"'}, 1, '`outside` must be "evaluate" or "clip" or "shrink"', ""),
+    ({"top": 'on_failure = "ignore"'}, 1, '`on_failure` must be "infeasible" or "unknown" or "raise"', ""),
+    ({"top": 'tolerances = "sphere"'}, 1, '`tolerances` must be "box" or "ball"; it is \'sphere\'', ""),
+    ({"top": "budget = 2"}, 1, "`budget` must be an integer of at least 3; it is 2", ""),
+    ({"top": "budget = true"}, 1, "`budget` must be an integer of at least 3; it is True", ""),
+    ({"top": f"budget = {10**400}"}, 1, "`budget` must be an integer of at least 3; it is 1000", ""),
+    ({"top": "seed = -1"}, 1, "`seed` must be an integer of at least 0; it is -1", ""),
+    ({"top": "retries = -1"}, 1, "`retries` must be an integer of at least 0; it is -1", ""),
+    ({"top": 'data = "none.csv"'}, 1, "`data` must be a CSV file that exists; there is no ", "none.csv"),
+    ({"top": 'data = "decks"'}, 1, "`data` must be a CSV file that exists; there is no ", "decks"),
+]
+
+
+@pytest.mark.parametrize(("snippet", "line", "rule", "fix"), [*UNKNOWN, *TYPES, *VARIABLES, *MODELS, *WORDS])
+def test_a_mistake_is_told_with_its_line_the_rule_and_the_fix(read, snippet, line, rule, fix):
+    with pytest.raises(ProblemFileError) as caught:
+        read(text_of(**snippet))
+    said = str(caught.value)
+    assert said.startswith(f"bad.toml, line {line}: "), said  # and no other mistake
+    assert rule in said
+    assert fix in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("snippet", "line", "rule", "fix"),
+    [
+        pytest.param({"top": TOP + "\n[other]"}, 2, "one that exists; other", "There are", id="table"),
+        pytest.param({"a": "a.bounds = [0, 1]\na.tolerance = 'x'"}, 4, "that of a is 'x'", "Write", id="dotted"),
+        pytest.param({"b": B + "\n[variables.c]\nbounds = [0, 1]\n"}, 5, "c has none", "Write", id="missing below"),
+        pytest.param({"a": '"a" = { bounds = [0], tolerance = 1 }'}, 3, "those of a are [0]", "Write", id="quoted"),
+        pytest.param({"a": "# a = 3\n\n" + A + "\nc=1"}, 6, "a variable must be a table; c", "Write", id="comments"),
+    ],
+)
+def test_lines_however_the_file_is_written(read, snippet, line, rule, fix):
+    test_a_mistake_is_told_with_its_line_the_rule_and_the_fix(read, snippet, line, rule, fix)
+
+
+def test_several_mistakes_are_told_at_once_each_with_its_line(read):
+    text = text_of(
+        top='goal = "best"',
+        a='a = { bounds = [2, 1], tolerance = "lots", unti = "mm" }',
+        model='command = ["no-such-program", "{a}{b}{c}"]\ntemplates = ["none.cir"]\nworkers = 0\nretries = 1\n'
+        "[model.result]\npattern = 'x'\nkey = 'y'",
+    )
+    with pytest.raises(ProblemFileError) as caught:
+        read(text)
+    head, *lines = str(caught.value).split("\n")
+    assert head == "bad.toml has 11 mistakes"
+    assert [int(line.split()[1].rstrip(":")) for line in lines] == [1, 3, 3, 3, 6, 6, 7, 8, 9, 11, 12]
+    for words in ("goal", "unti", "lots", "[2, 1]", "PATH", "{c}", "none.cir", "workers", "retries", "none", "both"):
+        assert words in "\n".join(lines)
+    assert all(line.startswith("  line ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a = ", "a problem file must be TOML"),
+        ("budget = 30\nbudget = 31\n", "at line 2"),
+        ("[variables\n", "at line 1"),
+        ("name = 'x", "a problem file must be TOML"),
+        ("{" * 10, "a problem file must be TOML"),
+        ("a = " + "[" * 5000, "a problem file must be TOML"),
+        ("a\0b = 1", "a problem file must be TOML"),
+        (b"name = '\xff'", "must be text in UTF-8"),
+        ("name = 'x'".encode("utf-16"), "must be text in UTF-8"),
+        (b"# " + b"x" * 2_000_000, "must have at most 1 MB"),
+        (b"", "a problem must have variables"),
+    ],
+)
+def test_what_is_no_problem_file(read, text, words):
+    with pytest.raises(ProblemFileError) as caught:
+        read(text)
+    assert words in str(caught.value)
+    assert "bad.toml" in str(caught.value)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    for path, words in ((tmp_path, "directory"), (tmp_path / "none.toml", "No such file"), (tmp_path / "x/y", "No su")):
+        with pytest.raises(ProblemFileError, match=r"must be readable") as caught:
+            read_problem_file(path)
+        assert words in str(caught.value)
+        assert "robustforge problems" in str(caught.value)
+
+
+# --- what was found to be wrong with the reader
+
+HUGE = "1" + "0" * 400
+
+
+def wanting(reason, raises=ProblemFileError):
+    return pytest.mark.xfail(strict=True, raises=raises, reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("snippet", "line"),
+    [
+        pytest.param(
+            {"a": f"a = {{ bounds = [0, {HUGE}], tolerance = 0.1 }}"},
+            3,
+            marks=wanting("sheet.is_number: math.isfinite of a huge integer", OverflowError),
+            id="bounds",
+        ),
+        pytest.param(
+            {"a": f"a = {{ bounds = [0, 1], tolerance = {HUGE} }}"},
+            3,
+            marks=wanting("Tolerance.parse: float of a huge integer", OverflowError),
+            id="tolerance",
+        ),
+        pytest.param(
+            {"model": f"{MODEL}\ntime_limit = {HUGE}"},
+            7,
+            marks=wanting("sheet.is_number: math.isfinite of a huge integer", OverflowError),
+            id="time_limit",
+        ),
+        pytest.param(
+            {"top": "seed = 1" + "0" * 5000},
+            0,
+            marks=wanting("tomllib lets int's ValueError of more than 4300 digits through", ValueError),
+            id="digits",
+        ),
+        pytest.param(
+            {"top": "variables = 3", "a": "", "b": ""},
+            1,
+            marks=wanting("_model takes names from whatever `variables` is", TypeError),
+            id="variables is a number",
+        ),
+        pytest.param(
+            {"top": "variables = [1, 2]", "a": "", "b": ""},
+            1,
+            marks=wanting("_model takes names from whatever `variables` is", TypeError),
+            id="variables is a list",
+        ),
+        pytest.param(
+            {"top": f'data = "{"x" * 5000}"'},
+            1,
+            marks=wanting("Path.is_file raises for a name that is too long", OSError),
+            id="data",
+        ),
+        pytest.param(
+            {"model": f'command = ["./{"x" * 5000}", "{{a}}{{b}}"]'},
+            6,
+            marks=wanting("Path.is_file raises for a name that is too long", OSError),
+            id="program",
+        ),
+        pytest.param(
+            {"model": "#"},
+            5,
+            marks=wanting("an empty [model] is taken for none at all", pytest.fail.Exception),
+            id="empty model",
+        ),
+    ],
+)
+def test_wild_entries_are_told_in_a_sentence(read, snippet, line):
+    text = text_of(**snippet)
+    if "variables =" in text:
+        text = text.replace("[variables]\n", "\n")
+    with pytest.raises(ProblemFileError) as caught:
+        read(text)
+    assert f"line {line}" in str(caught.value) or not line
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        pytest.param(
+            text_of(top="# one \u2028 two\nbudget = 2"),
+            "bad.toml, line 2: `budget`",
+            marks=wanting("_lines splits at more characters than TOML does", AssertionError),
+            id="lines",
+        ),
+        pytest.param(
+            "budget = 30\n[variables.a]\nbounds = [0, 1]\ntolerance = 0\n",
+            "bad.toml, line 2: some variable",
+            marks=wanting("a table that is only there by its parts has no line", AssertionError),
+            id="implicit table",
+        ),
+        pytest.param(
+            text_of(a="a = { bounds = [0, 1e15], tolerance = 0.1 }"),
+            "bad.toml, line 3: a box must be at most 1e+09 times as wide as the tolerance; a has a width of 1e+15",
+            marks=wanting("what is wrong with one variable is told of [variables]", AssertionError),
+            id="width",
+        ),
+        pytest.param(
+            text_of(a="dir = { bounds = [0, 1], tolerance = 0.1 }", model='command = ["echo", "{dir}", "{b}"]'),
+            "bad.toml, line 3: a variable's name",
+            marks=wanting("a name is told twice, by problem_file and by mistakes", AssertionError),
+            id="told twice",
+        ),
+    ],
+)
+def test_mistakes_that_are_told_askew(read, text, start):
+    with pytest.raises(ProblemFileError) as caught:
+        read(text)
+    assert str(caught.value).startswith(start)
+
+
+@wanting("Sheet.read does not skip a byte order mark, as Windows' editors write it")
+def test_a_byte_order_mark_does_not_matter(read):
+    assert read(FULL.encode("utf-8-sig")).name == "band-pass"
+
+
+# --- earlier data
+
+COLUMNS = Variables((Variable("a", 0, 1, Tolerance(0.1, 0.1)), Variable("R", 1, 9, Tolerance(5, 5, True))))
+
+
+@pytest.fixture
+def earlier(tmp_path):
+    def write_and_read(text):
+        path = tmp_path / "earlier.csv"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return read_earlier(path, COLUMNS)
+
+    return write_and_read
+
+
+GOOD_CSV = "R,remark,a,value\n2,x,0.5,1e3\n\n3.5,,-7,inf\n"
+GOOD_ROWS = [({"a": 0.5, "R": 2.0}, 1000.0), ({"a": -7.0, "R": 3.5}, math.inf)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD_CSV,
+        GOOD_CSV.replace("\n", "\r\n"),
+        GOOD_CSV.encode("utf-8-sig"),
+        GOOD_CSV.rstrip(),
+        GOOD_CSV.replace("0.5", '" 0.5 "'),
+        GOOD_CSV.replace("x", '"two\nlines, and a comma"'),
+        GOOD_CSV.replace("x", "電"),
+        GOOD_CSV.replace("1e3", "1e3,further,columns"),
+    ],
+)
+def test_earlier_data(earlier, text):
+    assert earlier(text) == GOOD_ROWS
+
+
+def test_earlier_data_may_be_none_yet(earlier):
+    assert earlier("a,R,value\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "rule", "fix"),
+    [
+        ("", 1, "a column for each variable, and one called value; there is none called a, R, value", "a,R,value"),
+        ("a,R\n1,2\n", 1, "there is none called value", "Begin the file with a,R,value"),
+        ("a;R;value\n1;2;3\n", 1, "there is none called a, R, value", "Begin the file with a,R,value"),
+        ("A,R,value\n1,2,3\n", 1, "there is none called a", "Begin the file with a,R,value"),
+        ("1,2,3\n", 1, "there is none called a, R, value", "Begin the file with a,R,value"),
+        ("a,R,value\n1,2,3\n1,two,3\n", 3, "earlier data must be numbers; R is 'two'", "Leave out the lines"),
+        ("a,R,value\n1,2,nan\n", 2, "earlier data must be numbers; value is 'nan'", "runs that failed"),
+        ("a,R,value\n1,2,\n", 2, "earlier data must be numbers; value is ''", "runs that failed"),
+        ("a,R,value\n1,2\n", 2, "earlier data must be numbers; value is None", "runs that failed"),
+        ("a,R,value\ninf,2,3\n", 2, "earlier data must be numbers; a is 'inf'", "runs that failed"),
+        ('a,R,value\n"1,5",2,3\n', 2, "earlier data must be numbers; a is '1,5'", "runs that failed"),
+        ("a,R,value\r\n1,2,3\r\n\r\n1,-2,3\r\n", 4, "in percent must be positive; R is -2", "Leave the line out"),
+        ("a,R,value\n1,0,3\n", 2, "in percent must be positive; R is 0", "Leave the line out"),
+        (b"\xef\xbb\xbfa,R,value\n1,x,3\n", 2, "earlier data must be numbers; R is 'x'", "runs that failed"),
+    ],
+)
+def test_earlier_data_that_are_none(earlier, text, line, rule, fix):
+    with pytest.raises(ProblemFileError) as caught:
+        earlier(text)
+    said = str(caught.value)
+    assert said.startswith(f"earlier.csv, line {line}: "), said
+    assert rule in said
+    assert fix in said
+
+
+@pytest.mark.parametrize("text", [b"a,R,value\n1,2,\xff\n", "a,R,value\n" + "1" * 200_000, b"\x00\xff\xfe"])
+def test_what_is_no_csv(earlier, text):
+    with pytest.raises(ProblemFileError, match=r"earlier\.csv"):
+        earlier(text)
+
+
+def test_earlier_data_that_are_gone(tmp_path):
+    with pytest.raises(ProblemFileError, match="No such file"):
+        read_earlier(tmp_path / "earlier.csv", COLUMNS)
+
+
+# --- anything at all
+
+FUZZ = settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much],
+)
+
+BARE = """\
+seed = 3
+on_failure = "raise"
+[variables]
+a = { bounds = [0, 1], tolerance = 0.1 }
+b = { bounds = [1, 9], tolerance = "5%", unit = "kg" }
+[model]
+function = "mymodule:gain"
+time_limit = 3
+"""
+
+
+@contextmanager
+def nothing_runs():
+    """Let whatever would run something fail the test."""
+
+    def ran(*arguments, **options):
+        pytest.fail(f"{arguments!r} was about to run")
+
+    def imported(name, package=None):
+        return sys.modules[name] if name in sys.modules else ran(name)  # Numba does so with our own
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "Popen", ran)
+        patch.setattr(importlib, "import_module", imported)
+        for name in ("system", "popen", "posix_spawn", "fork", "execve"):
+            patch.setattr(os, name, ran)
+        yield
+
+
+words = st.text(st.characters(codec="utf-8"), max_size=12)
+numbers = (
+    st.integers(-(10**6), 10**6)
+    | st.floats(width=64)
+    | st.sampled_from([0, 1, 2**63, -(2**63), 10**30, 1e308, -1e308, 5e-324, 1e-300])
+)
+
+
+def as_toml(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {as_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(as_toml, value)) + "]"
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+tolerances = st.builds("{}{}{}".format, st.sampled_from(["", "+", "±", "+1%/-"]), numbers, st.sampled_from(["", "%"]))
+arguments = st.builds("{}{{{}{}}}".format, words, st.sampled_from(["a", "b", "R1", "dir", "x", ""]), words)
+plain = st.none() | st.booleans() | numbers | words
+dates = st.sampled_from(["1979-05-27", "07:32:00", "1979-05-27T07:32:00Z", "0x10", "1_000", "'''\n'''", "[[]]"])
+values = dates | st.recursive(
+    st.booleans() | numbers | words | tolerances | arguments | st.sampled_from(["json", "deck.cir", "(", "(a)", "sim"]),
+    lambda inside: st.lists(inside, max_size=4) | st.dictionaries(words, inside, max_size=3),
+    max_leaves=6,
+).map(as_toml)
+keys = st.sampled_from(
+    [*TOP_ENTRIES, *MODEL_ENTRIES, *RESULT, *VARIABLE, "a", "b", "R1", "model.result", "variables.R1", "x"]
+)
+headers = st.sampled_from(["[variables]", "[model]", "[model.result]", "[variables.a]", "[[model]]", "[[variables]]"])
+
+
+@st.composite
+def documents(draw):
+    """A good file, mutated."""
+    lines = draw(st.sampled_from([FULL, BARE])).splitlines()
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, max(0, len(lines) - 1)))
+        how = draw(st.sampled_from(["delete", "twice", "swap", "value", "value", "value", "entry", "header", "text"]))
+        if how == "delete":
+            del lines[place : place + draw(st.integers(1, 3))]
+        elif how == "twice":
+            lines.insert(place, lines[place] if lines else "")
+        elif how == "swap" and lines:
+            other = draw(st.integers(0, len(lines) - 1))
+            lines[place], lines[other] = lines[other], lines[place]
+        elif how == "value" and lines and "=" in lines[place]:
+            lines[place] = lines[place].partition("=")[0] + "= " + draw(values)
+        elif how == "entry":
+            lines.insert(place, f"{draw(keys)} = {draw(values)}")
+        elif how == "header":
+            lines.insert(place, draw(headers))
+        elif how == "text" and lines:
+            cut = draw(st.integers(0, len(lines[place])))
+            lines[place] = lines[place][:cut] + draw(words) + lines[place][cut + draw(st.integers(0, 3)) :]
+    return "\n".join(lines)
+
+
+def awaits_mending(text):
+    """Whether a file is one of those of `test_wild_entries_are_told_in_a_sentence` that are not told yet."""
+    try:
+        data = tomllib.loads(text)
+    except ValueError:
+        return False
+    return not isinstance(data.get("variables", {}), (dict, str)) and "model" in data
+
+
+@FUZZ
+@given(documents())
+def test_any_document_is_read_or_refused_in_a_sentence(folder, text):
+    assume(not awaits_mending(text))
+    before = sorted(os.listdir(folder))
+    path = folder / "fuzz.toml"
+    path.write_bytes(text.encode())
+    try:
+        with nothing_runs():
+            file = read_problem_file(path)
+            assert isinstance(file, ProblemFile)
+            assert file.problem.dimension == len(file.variables.each) > 0
+    except ProblemFileError as error:
+        assert str(error).strip()  # noqa: PT017
+    finally:
+        path.unlink()
+    assert sorted(os.listdir(folder)) == before
+    assert "executed" not in before
+
+
+plain_json = st.recursive(
+    plain, lambda inside: st.lists(inside, max_size=3) | st.dictionaries(words, inside, max_size=3), max_leaves=5
+)
+
+
+def places(data, path=()):
+    """All places of a JSON value."""
+    inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in inside:
+        yield (*path, key)
+        yield from places(value, (*path, key))
+
+
+@st.composite
+def spoiled(draw, good):
+    """A JSON text, mutated as data and then, perhaps, as text."""
+    data = copy.deepcopy(good)
+    for _ in range(draw(st.integers(0, 3))):
+        known = list(places(data))
+        if not known:
+            break
+        *way, last = draw(st.sampled_from(known))
+        holder = data
+        for key in way:
+            holder = holder[key]
+        how = draw(st.sampled_from(["value", "value", "delete", "rename", "move"]))
+        if how == "value":
+            holder[last] = draw(plain_json)
+        elif how == "delete":
+            del holder[last]
+        elif how == "rename" and isinstance(holder, dict):
+            holder[draw(words)] = holder.pop(last)
+        elif how == "move":
+            holder[last] = copy.deepcopy(draw(st.sampled_from([good, *good.values()])))
+    text = json.dumps(data)
+    if draw(st.integers(0, 3)) == 0:
+        cut = draw(st.integers(0, len(text)))
+        text = text[:cut] + draw(words) + text[cut + draw(st.integers(0, 20)) :]
+    return text
+
+
+HEURISTIC = json.loads(rf.heuristic("rpso+dd+leh").to_json())
+
+
+@FUZZ
+@given(spoiled(HEURISTIC))
+def test_any_heuristic_is_read_or_refused_in_a_sentence(text):
+    with nothing_runs():
+        try:
+            assert isinstance(rf.Heuristic.from_json(text), rf.Heuristic)
+        except RobustforgeError as error:
+            assert str(error).strip()  # noqa: PT017
+
+
+def saved_search():
+    search = rf.Optimizer([(-3, 5), (0, 1)], rf.Box([0.5, 0.0]), 30, "rpso", 1, known=([[0.0, 0.5]], [2.0]))
+    while search.nfev < 12 and (batch := search.ask()):
+        search.tell(batch.ids, [float(x @ x) for x in batch.x])
+    batch = search.ask()
+    search.tell(batch.ids[:1], [math.inf])
+    return json.loads(search.to_json())
+
+
+SAVED = saved_search()
+
+
+@wanting("saving.decode looks for the fingerprint where no KeyError is caught", KeyError)
+def test_a_saved_search_without_a_fingerprint():
+    with pytest.raises(SearchFileError):
+        rf.Optimizer.from_json(json.dumps({key: value for key, value in SAVED.items() if key != "fingerprint"}))
+
+
+@FUZZ
+@given(spoiled(SAVED))
+def test_any_saved_search_is_read_or_refused_in_a_sentence(text):
+    assume(text.count('"fingerprint"') == 1)  # see the test above
+    with nothing_runs():
+        try:
+            assert isinstance(rf.Optimizer.from_json(text), rf.Optimizer)
+        except SearchFileError as error:
+            assert str(error).strip()  # noqa: PT017

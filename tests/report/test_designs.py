@@ -1,0 +1,440 @@
+"""Searches on the page: what is computed for it is right, all of it is there, and no case leaves one without a page."""
+
+from __future__ import annotations
+
+import html as markup
+import itertools
+import math
+import re
+import shlex
+import sqlite3
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from test_browser import CHROMIUM, FLAT, NARROW, OPEN, ORPHANS, OUTSIDE, TOO_WIDE, TWICE, WIDE, Browser
+from test_report import outcome
+
+import robustforge as rf
+from robustforge import cli
+from robustforge.errors import StoreError, UnknownNameError
+from robustforge.model.outcome import Outcome
+from robustforge.model.problem_file import read_problem_file
+from robustforge.report import price as pricing
+from robustforge.report import report
+from robustforge.report.designs import estimates, look, read_designs
+from robustforge.report.price import Estimate, price, price_of
+from robustforge.search import Attack, Search
+from robustforge.store import SEARCH, VERIFY, Evaluation, Store
+
+NASTY = "<img src=x onerror=pwned=1> & $x_1$ \"quoted\" 'too'"
+VARIABLES = """
+[variables]
+a = { bounds = [-2, 3], tolerance = 0.2, unit = "mm" }
+b = { bounds = [1, 100], tolerance = "+5%/-1%", unit = "kΩ" }
+c = { bounds = [0, 1], tolerance = 0 }
+"""
+MODEL = '[model]\nfunction = "elsewhere:bowl"\n'
+PARTS = ["build", "worst", "runs", "near", "price"]
+
+
+def bowl(a, b=10.0, c=0.5):
+    return Outcome(a * a + math.log(b / 10) ** 2 + (c - 0.5) ** 2)
+
+
+def slope(a, b, c):
+    return Outcome(3 * a - 30 * math.log(b) + c)
+
+
+def fragile(a, b, c):
+    if b < 3:
+        return Outcome(failure=f"too thin {NASTY}", tail=f"\x1b[31m{NASTY}\n</pre><script>pwned=1</script>\n")
+    return Outcome(failure="diverged", tail="the end") if a > 2 else bowl(a, b, c)
+
+
+def problem(folder, head="", variables=VARIABLES, model=""):
+    """Write and read a problem file; what is not in its head is usual."""
+    usual = {"name": '"bowl"', "budget": "60", "heuristic": '"rpso+dd"'}
+    lines = [f"{key} = {value}" for key, value in usual.items() if not re.search(rf"^{key} =", head, re.MULTILINE)]
+    (folder / "p.toml").write_text("\n".join([*lines, head]) + variables + model, encoding="utf-8")
+    return read_problem_file(folder / "p.toml")
+
+
+def searched(path, file, fun=bowl, runs=math.inf, attack=0):
+    """Search on a store, as if by hand: to the end or so many runs, and with an attack of so many."""
+
+    def submit(values, number):
+        done = Future()
+        done.set_result(fun(**values))
+        return done
+
+    with Store.open(path) as store:
+        search = Search.open(file, store)
+        while search.runs < runs and (batch := search.optimizer.ask()):
+            for number, x in itertools.islice(batch, int(min(runs - search.runs, len(batch)))):
+                search.tell(number, fun(**file.variables.decode(x)))
+        search.close_if_over()
+        if attack:
+            Attack(search).carry_out(attack, submit)
+        return search
+
+
+def looked(path):
+    with Store.read(path) as store:
+        return look(store, store.experiments(SEARCH)[0])
+
+
+def page(path):
+    report(path, path.with_suffix(".html"))
+    return path.with_suffix(".html").read_text(encoding="utf-8")
+
+
+def texts(html):
+    """The page as its reader sees it: without tags, style and drawings."""
+    bare = re.sub(r"<(style|svg)[ >].*?</\1>", " ", html, flags=re.DOTALL)
+    return " ".join(markup.unescape(re.sub(r"<[^>]+>", " ", bare)).split())
+
+
+def parts(html):
+    found = re.findall(r'<h[23] id="design-1-(\w+)">', html)
+    assert re.findall(r'<li><a href="#design-1-(\w+)">', html) == found
+    return found
+
+
+def figures(html):
+    return re.findall(r'<svg role="img" aria-label="([^"]*)"', html)
+
+
+# what is computed
+
+
+def test_the_price_of_a_history_by_hand():
+    problem = rf.Problem(lambda x: 0.0, [(-5, 5)], rf.Box(0.15))
+    x, values = np.array([[0.0], [0.1], [0.2], [1.0], [1.1]]), np.array([1.0, 2.0, 3.0, 0.0, math.inf])
+    found = price(problem, x, values, (0, 0.5, 1, 2))
+    assert found[0] == Estimate(0, 0.0, 1)
+    assert math.isnan(found[1].value)  # within 0.075 there is nobody else
+    assert found[2:] == [Estimate(1, 3.0, 3), Estimate(2, 3.0, 3)]
+    assert price(problem, x, values, (1,), least=2) == [Estimate(1, 2.0, 2)]
+    own = price_of(x[0], problem, x, values, (0, 1, 2))
+    assert (own[0], own[2]) == (Estimate(0, 1.0, 1), found[3])
+    assert math.isnan(own[1].value)
+
+
+def defined(problem, x, values, factors, least):
+    """The price point by point, from its definition; every variable has its tolerance downwards and upwards."""
+    radii, offset, is_box = problem.geometry.radii, problem.geometry.offset, problem.geometry.is_box
+    every = []
+    for factor in factors:
+        found = []
+        for centre, value in zip(x, values, strict=True):
+            if not math.isfinite(value):
+                continue
+            near = []
+            for point, other in zip(x, values, strict=True):
+                gaps = [
+                    (p - q - factor * o) / (factor * r) if r and factor else 0.0 if p == q else math.inf
+                    for p, q, r, o in zip(point, centre, radii, offset, strict=True)
+                ]
+                size = max(map(abs, gaps)) if is_box else math.hypot(*gaps)
+                if size <= 1 + 1e-10 and not math.isnan(other):
+                    near.append(other)
+            if len(near) >= (least if factor else 1):
+                found.append(max(near))
+        every.append(min(found, default=math.nan))
+    return [
+        value if math.isnan(value) else np.nanmin(every[place:]) for place, value in enumerate(every)
+    ]  # who stands more stands less
+
+
+@pytest.mark.parametrize("kind", [rf.Box, rf.Ball])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_price_of_a_history_is_that_of_its_definition(kind, seed):
+    rng = np.random.default_rng(seed)
+    tolerances = kind(lower=[0.2, 0.1, 0.0], upper=[0.2, 0.3, 0.0])
+    problem = rf.Problem(lambda x: 0.0, [(-1, 1)] * 3, tolerances)
+    x = np.column_stack([rng.uniform(-0.8, 0.8, (70, 2)), rng.integers(0, 2, 70) / 2])
+    values = rng.normal(size=70)
+    values[rng.integers(0, 70, 3)], values[rng.integers(0, 70, 3)] = math.inf, math.nan
+    factors = (0, 0.25, 0.5, 1, 1.5, 2)
+    found = price(problem, x, values, factors)
+    assert [each.factor for each in found] == list(factors)
+    np.testing.assert_array_equal([each.value for each in found], defined(problem, x, values, factors, 3))
+    assert all(each.points >= 3 for each in found[1:] if not math.isnan(each.value))
+
+
+def test_only_the_best_points_are_candidates(monkeypatch):
+    problem = rf.Problem(lambda x: 0.0, [(-5, 5)], rf.Box(0.15))
+    x, values = np.array([[0.0], [0.1], [0.2], [1.0]]), np.array([1.0, 2.0, 3.0, 0.0])
+    monkeypatch.setattr(pricing, "MOST", 2)
+    assert math.isnan(price(problem, x, values, (1,))[0].value)  # 0.1, which has two neighbours, is third
+
+
+def test_what_drives_the_worst_case(tmp_path):
+    searched(tmp_path / "s.db", problem(tmp_path), slope, attack=30)
+    found = looked(tmp_path / "s.db")
+    near = found.near
+    up, down = math.log1p(0.05), -math.log1p(-0.01)
+    assert near.names == ("a", "b")
+    np.testing.assert_allclose(near.changes, [3 * 0.4, -30 * (up + down)], rtol=0.01)
+    assert near.by_size == [1, 0]
+    assert near.is_trusted
+    assert np.abs(near.positions).max() == pytest.approx(1)
+    np.testing.assert_allclose(near.positions[near.worst], [1, -1])
+    design = found.answer.design
+    assert found.worst_point == pytest.approx({"a": design["a"] + 0.2, "b": design["b"] * 0.99, "c": design["c"]})
+    assert found.worst == found.attacked.worst == pytest.approx(slope(**found.worst_point).value)
+    assert found.attacked.runs == 30
+
+
+@pytest.mark.parametrize("goal", ["minimise", "maximise"])
+def test_estimates_are_those_of_the_search(tmp_path, goal):
+    file = problem(tmp_path, f'goal = "{goal}"\nbudget = 150')
+    search = searched(tmp_path / "s.db", file)
+    every, few = (estimates(search, most) for most in (1000, 10))
+    assert every[-1] == few[-1] == (150, file.sign * search.result().estimate)
+    assert [runs for runs, _ in every] == sorted({runs for runs, _ in every})
+    assert len(few) <= 11
+    assert set(map(repr, few)) <= set(map(repr, every))  # NaN, until there is one
+    by_hand = rf.Optimizer(file.problem, budget=150, heuristic="rpso+dd", rng=1, on_failure="infeasible")
+    seen = []
+    while batch := by_hand.ask():
+        by_hand.tell(batch.ids, [file.sign * bowl(**file.variables.decode(x)).value for x in batch.x])
+        seen.append((by_hand.result().nfev, file.sign * by_hand.result().estimate))
+    np.testing.assert_array_equal(every, seen)
+
+
+def test_failures_are_counted_by_reason(tmp_path):
+    search = searched(tmp_path / "s.db", problem(tmp_path, "budget = 100"), fragile, attack=10)
+    found = looked(tmp_path / "s.db")
+    with Store.read(tmp_path / "s.db") as store:
+        rows = store.evaluations(search.experiment)
+    thin, diverged = (sum(word in row.failure for row in rows) for word in ("thin", "diverged"))
+    assert thin > 0 < diverged
+    assert thin + diverged == search.failures
+    assert sorted(number for _, number in found.reasons) == sorted([thin, diverged])
+    assert found.reasons[0][1] >= found.reasons[1][1]
+    assert found.last_failed == [row for row in rows if row.failure][-1]
+
+
+def test_of_an_attack_at_work_what_came_before_a_gap_counts(tmp_path):
+    search = searched(tmp_path / "s.db", problem(tmp_path), attack=12)
+    with sqlite3.connect(tmp_path / "s.db") as connection:
+        connection.execute("DELETE FROM evaluation WHERE part = 'verify' AND number IN (5, 9)")
+    found = looked(tmp_path / "s.db")
+    assert found.attacked.runs == 5
+    assert len(found.runs) == 60 + 10
+    assert found.answer.worst == search.result().fun
+
+
+def test_an_attack_of_another_version_gets_a_sentence(tmp_path):
+    search = searched(tmp_path / "s.db", problem(tmp_path))
+    with Store.open(tmp_path / "s.db") as store:
+        store.add_evaluations(search.experiment, [Evaluation(VERIFY, 0, (0.0, 0.0, 0.0), 1.0)])
+    with pytest.raises(StoreError, match="as it began"):
+        looked(tmp_path / "s.db")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE experiment SET settings = '{}'",
+        "UPDATE evaluation SET value = 'abc'",
+        "UPDATE evaluation SET seconds = 'abc'",
+        "UPDATE evaluation SET x = x'01'",
+    ],
+)
+def test_a_damaged_search_gets_a_sentence(tmp_path, change):
+    searched(tmp_path / "s.db", problem(tmp_path), runs=12)
+    with sqlite3.connect(tmp_path / "s.db") as connection:
+        connection.execute(change)
+    with pytest.raises(StoreError):
+        read_designs(tmp_path / "s.db")
+
+
+# the page
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A store with a search that has everything, and names that are no good."""
+    folder = tmp_path_factory.mktemp("store")
+    head = f"name = '''{NASTY}'''\nbudget = 150"
+    variables = VARIABLES.replace('"mm"', f"'''{NASTY}'''")
+    searched(folder / "my store.db", problem(folder, head, variables, MODEL), fragile, attack=30)
+    return folder / "my store.db"
+
+
+@pytest.fixture(scope="module")
+def html(store):
+    return page(store)
+
+
+def test_every_part_is_there_with_its_figure(html):
+    assert parts(html) == PARTS
+    begin = ("What drives the worst case", "Values of the runs", "Runs within the tolerances", "The price")
+    assert len(figures(html)) == 4
+    assert all(label.startswith(each) for label, each in zip(figures(html), begin, strict=True))
+    assert html.count("<figure>") == 4
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    assert len(ids) == len(set(ids))
+
+
+def test_what_to_build_is_in_the_users_units(html, store):
+    found = looked(store)
+    rows = re.findall(r'<tr><th scope="row">(\w)</th><td class="strong">([^<]*)</td>(.*?)</tr>', html)
+    assert [name for name, _, _ in rows] == ["a", "b", "c"]
+    cells = [[float(text.replace(",", "").replace("−", "-")) for text in re.findall(r"<td>([^<–]+)</td>", rest)]
+             for _, _, rest in rows]  # fmt: skip
+    for (name, value, _), between in zip(rows, cells, strict=True):
+        design = found.answer.design[name]
+        assert float(value.replace(",", "").replace("−", "-")) == pytest.approx(design, rel=1e-4)
+        expected = {"a": [design - 0.2, design + 0.2], "b": [0.99 * design, 1.05 * design], "c": []}[name]
+        assert between == pytest.approx(expected, rel=1e-3)
+    text = texts(html)
+    assert "+5% / −1%" in text
+    assert "kΩ" in text
+    assert "minimise the worst value" in text
+    assert "by 30 further runs" in text
+    assert "10 particles" in text  # the heuristic, in words
+
+
+def test_nothing_in_names_becomes_part_of_the_page(html):
+    assert "<img" not in html
+    assert "<script" not in html
+    assert "\x1b" not in html
+    assert texts(html).count(NASTY) >= 5  # title, unit, reason, last words, command
+
+
+def test_failures_are_told_with_the_last_words(html, store):
+    found = looked(store)
+    text = texts(html)
+    for reason, number in found.reasons:
+        assert f"{reason} {number}" in text
+    assert f"{sum(number for _, number in found.reasons)} of 180 runs had no value" in text
+    assert "?[31m" in text or found.last_failed.failure == "diverged"
+
+
+def test_the_commands_are_those_of_the_command_line(html):
+    found = [
+        shlex.split(markup.unescape(re.sub(r"<[^>]+>", "", each)))
+        for each in re.findall(r'<pre class="command">(.*?)</pre>', html)
+    ]
+    assert [words[:3] for words in found] == [["robustforge", verb, "PROBLEM.toml"] for verb in ("solve", "verify")]
+    for words in found:
+        given = cli.main.commands[words[1]].make_context(words[1], words[2:]).params
+        assert (given["store"], given["name"]) == ("my store.db", NASTY)
+    assert found[1][-2:] == ["--budget", "30"]
+
+
+CASES = {
+    "begun": ({}, bowl, 0, 0, ["build"]),
+    "without a design": ({}, bowl, 3, 0, ["build", "runs", "price"]),
+    "at work": ({}, bowl, 45, 0, PARTS),
+    "without an attack": ({}, bowl, math.inf, 0, PARTS),
+    "maximise": ({"head": 'goal = "maximise"'}, lambda **v: Outcome(-bowl(**v).value), math.inf, 20, PARTS),
+    "ball": ({"head": 'tolerances = "ball"'}, bowl, math.inf, 20, PARTS),
+    "all failed": ({}, lambda **v: Outcome(failure="no licence"), math.inf, 0, ["build", "worst", "near"]),
+    "all unknown": ({"head": 'on_failure = "unknown"'}, lambda **v: Outcome(failure="no"), math.inf, 0, ["build"]),
+    "infeasible": ({}, lambda a, **v: Outcome(math.inf if a > 0 else a), math.inf, 20, PARTS),
+    "all infeasible": ({}, lambda **v: Outcome(math.inf), math.inf, 5, ["build", "worst", "near"]),
+    "constant": ({}, lambda **v: Outcome(1.0), math.inf, 5, PARTS),
+    "one variable": (
+        {"variables": "[variables]\na = { bounds = [-2, 3], tolerance = 0.2 }\n"},
+        bowl, math.inf, 5, PARTS,
+    ),
+    "many variables": (
+        {"variables": "[variables]\n" + "".join(f"x{k} = {{ bounds = [0, 1], tolerance = 0.1 }}\n" for k in range(20))},
+        lambda **v: Outcome(sum(k * x for k, x in enumerate(v.values()))), math.inf, 40, PARTS,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_there_is_a_page_whatever_is_missing(tmp_path, case):
+    settings, fun, runs, attack, expected = CASES[case]
+    searched(tmp_path / "s.db", problem(tmp_path, **settings), fun, runs, attack)
+    html = page(tmp_path / "s.db")
+    text = texts(html)
+    assert [part for part in parts(html) if part in expected] == expected
+    assert "nan" not in re.sub(r"\W", " ", text.lower()).split()
+    assert len(figures(html)) == html.count("<figure>") <= len(expected)
+    words = {
+        "begun": "It waits for values: 0 of 60 runs are there",
+        "without a design": "There is no design yet",
+        "at work": "The best so far, which may change",
+        "without an attack": "No attack has looked for a worse one yet",
+        "maximise": "whose lowest value within its tolerances is highest",
+        "ball": "The tolerances make a ball",
+        "all failed": "no licence 60",
+        "all unknown": "There is no design yet",
+        "infeasible": "robust value",
+        "all infeasible": "A point within the tolerances is infeasible",
+        "constant": "What drives it",
+        "one variable": "the only uncertain variable",
+        "many variables": "The other 8 variables",
+    }
+    assert words[case] in text
+
+
+def test_too_few_runs_are_not_trusted(tmp_path):
+    for attack, words in ((0, "so not to be trusted"), (20, "which way the value goes")):
+        searched(tmp_path / "s.db", problem(tmp_path), attack=attack)
+        near = looked(tmp_path / "s.db").near
+        assert near.is_trusted == (near.fitted >= 4) == bool(attack)
+        assert f"By a linear model of {near.fitted} runs within the tolerances" in texts(page(tmp_path / "s.db"))
+        assert words in texts(page(tmp_path / "s.db"))
+
+
+def test_names_choose_among_searches_and_evolutions(tmp_path):
+    path = tmp_path / "s.db"
+    with Store.open(path) as store:
+        store.begin("bred", "evolution", outcome("bred", [rf.problem("sphere", 3)]).settings, {"name": "paper"})
+    for name in ("first", "second"):
+        searched(path, problem(tmp_path, f'name = "{name}"'), runs=20)
+    assert [design.name for design in read_designs(path)[0]] == ["first", "second"]
+    assert [design.name for design in read_designs(path, ["second", "bred"])[0]] == ["second"]
+    assert read_designs(path, ["second", "bred"])[1] == ["bred"]
+    assert read_designs(tmp_path, ["bred"]) == ([], ["bred"])
+    headings = {"first": '<h2>first</h2>', "second": '<h2>second</h2>', "bred": '<section id="runs">'}  # fmt: skip
+    for names in ([], ["bred"], ["second", "bred"]):
+        report(path, tmp_path / "page.html", names)
+        html = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert [name for name in headings if headings[name] in html] == sorted(
+            names or headings, key=list(headings).index
+        )
+    ended = CliRunner().invoke(cli.main, ["report", str(path), "--name", "first", "-o", str(tmp_path / "page.html")])
+    assert ended.exit_code == 0
+    assert "<h1>first</h1>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    with pytest.raises(UnknownNameError, match="first"):
+        report(path, tmp_path / "no.html", ["firs"])
+
+
+def test_a_search_is_looked_at_while_it_runs(tmp_path):
+    file = problem(tmp_path)
+    with Store.open(tmp_path / "s.db") as store:
+        search = Search.open(file, store)
+        for number, x in search.optimizer.ask():
+            search.tell(number, bowl(**file.variables.decode(x)))
+        assert "At work: 10 of 60 runs are there" in texts(page(tmp_path / "s.db"))
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; apt-get install -y chromium")
+def test_it_stands_in_a_real_browser(html, store, tmp_path):
+    path = store.with_suffix(".html")
+    browser = Browser(tmp_path / "profile")
+    try:
+        for width in (WIDE, NARROW):
+            browser.show(path, width, scheme="dark" if width == NARROW else "light")
+            browser.say(OPEN)
+            asked = [each["request"]["url"] for each in browser.happened("Network.requestWillBeSent")]
+            assert len([url for url in asked if not url.startswith("data:")]) == 1
+            assert browser.happened("Log.entryAdded") == []
+            assert browser.say("document.documentElement.scrollWidth <= innerWidth")
+            assert [browser.say(each) for each in (TOO_WIDE, FLAT, OUTSIDE, ORPHANS, TWICE)] == [[], 0, [], [], []]
+            assert browser.say("document.querySelectorAll('figure svg[role=img][aria-label]').length") == 4
+            assert browser.say("document.querySelectorAll('script, img, iframe').length") == 0
+            assert browser.say("typeof pwned") == "undefined"
+    finally:
+        browser.close()
