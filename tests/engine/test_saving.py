@@ -14,7 +14,7 @@ from robustforge.errors import ProblemError, SearchFileError
 BOUNDS = [(-3, 5)] * 4
 SETS = [
     rf.Ball(0.5),
-    rf.Ball(lower=[0.1, 0, 0.2, 0.3], upper=0.4),
+    rf.Ball(lower=[0.2, 0.4, 0.2, 0.3], upper=0.4),
     rf.Box([0.1, 0.2, 0, 0.3]),
     rf.Box(lower=0.1, upper=0.3),
 ]

@@ -161,7 +161,7 @@ def told_record(search: Search, count: int, store: str) -> Record:
 
 def heuristic_name(file: ProblemFile) -> str:
     """Return what the heuristic of a problem file is called."""
-    return file.heuristic or preset_name(resolve_heuristic(None, len(file.variables.each))) or "its own"
+    return file.heuristic or preset_name(resolve_heuristic(None, file.problem)) or "its own"
 
 
 def _outcome(text: str, where: str) -> Outcome:

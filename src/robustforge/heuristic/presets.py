@@ -4,6 +4,7 @@
 paper's comparators, `descent-directions` and `leh` the single-solution searches that they come from, all with numbers
 set by hand; `comparator/30d/rpso`, ... are the same with numbers tuned for the study. `paper/30d/rastrigin`, ... have
 the structures of the paper's 22 best heuristics, with numbers tuned here, since the paper does not print its own.
+`corners` is a general champion that looks for the worst case on the surface of the set, for boxes of few variables.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ CHAMPION = "champion"
 
 DIMENSIONS = (30, 100)
 """For which there are general champions."""
+
+CORNERS, FEW = "corners", 15
+"""What is meant for a box of few variables, and how many are few (`benchmarks/small_boxes.py`)."""
 
 
 @cache
@@ -54,15 +58,18 @@ def heuristic(name: str | Path) -> Heuristic:
     return _preset(name)
 
 
-def default_name(dimension: int) -> str:
+def default_name(dimension: int, is_box: bool = False) -> str:
     """Return which heuristic is meant where none is named: the general champion whose dimension is nearest.
 
-    Nearest by ratio: between 30 and 100, that changes at 55.
+    Nearest by ratio: between 30 and 100, that changes at 55. For a box of few variables, whose corners a few uniform
+    samples miss, it is `corners`.
 
     Example:
-        >>> default_name(10), default_name(60)
-        ('champion/30d/general', 'champion/100d/general')
+        >>> default_name(10), default_name(60), default_name(10, is_box=True)
+        ('champion/30d/general', 'champion/100d/general', 'corners')
     """
+    if is_box and dimension <= FEW:
+        return CORNERS
     nearest = min(DIMENSIONS, key=lambda known: abs(math.log(known / dimension)))
     return f"{CHAMPION}/{nearest}d/general"
 
