@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -100,7 +101,7 @@ def show_plan(record: Record, path: str) -> None:
     show(*parts)
 
 
-def show_design(record: Record, path: str, store: str | None) -> None:
+def show_design(record: Record, path: str, store: str | None, name: str | None = None) -> None:
     """Print the design that a search came to."""
     high = "lowest" if record["goal"] == "maximise" else "highest"
     figures = Table.grid(padding=(0, 2, 0, 0))
@@ -119,7 +120,7 @@ def show_design(record: Record, path: str, store: str | None) -> None:
     text = paragraphs(9)
     text.add_row("heuristic", record["heuristic_name"])
     text.add_row("outcome", record["message"])
-    option = f" --store {store}" if store else ""
+    option = "".join(f" --{key} {shlex.quote(word)}" for key, word in (("store", store), ("name", name)) if word)
     hint = f"robustforge verify {path}{option} looks for a worse case; robustforge report {record['store']} shows all."
     show(
         title(f"Robust design of {record['name']}"),
@@ -180,10 +181,10 @@ def show_points(record: Record, path: str, output: str | None) -> None:
     )
 
 
-def show_told(record: Record, path: str, store: str | None) -> None:
+def show_told(record: Record, path: str, store: str | None, name: str | None = None) -> None:
     """Print how far a search is that was told values; its answer if it is over."""
     if record["over"]:
-        show_design(record["answer"], path, store)
+        show_design(record["answer"], path, store, name)
         return
     waiting = len(record["points"])
     count = f"{record['told']} value{'s' if record['told'] != 1 else ''}"

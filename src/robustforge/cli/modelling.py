@@ -53,7 +53,7 @@ def given(ctx: click.Context, *names: str) -> dict[str, Any]:
 def refuse(ctx: click.Context, what: str, *names: str) -> None:
     """Refuse options that do not belong to what is solved or verified."""
     for name in given(ctx, *names):
-        flag = f"--{name.replace('_', '-')}"
+        flag = next(parameter.opts[0] for parameter in ctx.command.params if parameter.name == name)
         raise ProblemError(f"{flag} belongs to {what}", "it was given for something else", f"Leave {flag} out")
 
 
@@ -97,7 +97,7 @@ def solve_file(
     try:
         records.save(record, output)
     finally:
-        give(record, as_json, lambda: designs.show_design(record, target, store))
+        give(record, as_json, lambda: designs.show_design(record, target, store, changes.get("name")))
     if interrupted:
         click.echo(f"interrupted: {answer.runs} runs are in {where}; the same command goes on from there", err=True)
         ctx.exit(INTERRUPTED)
@@ -165,7 +165,10 @@ def ask(file: str, store: str | None, name: str | None, output: str | None, as_j
     give(record, as_json, lambda: designs.show_points(record, file, output))
 
 
-@click.command(epilog=examples("robustforge tell lab.toml 0 12.5", "robustforge tell lab.toml points.csv"))
+@click.command(
+    epilog=examples("robustforge tell lab.toml 0 12.5", "robustforge tell lab.toml points.csv"),
+    context_settings={"ignore_unknown_options": True},  # a value may be negative
+)
 @click.argument("file")
 @click.argument("what", metavar="ID|CSV")
 @click.argument("value", required=False)
@@ -195,12 +198,13 @@ def tell(
     outcomes = models.parse_told(what, value)
     with Store.open(where, durable=True) as kept:
         search = Search.open(problem, kept)
+        search.check_waiting([number for number, _ in outcomes])
         for number, outcome in outcomes:
             search.tell(number, outcome)
         search.close_if_over()
         record = models.told_record(search, len(outcomes), where)
     records.save(record, output)
-    give(record, as_json, lambda: designs.show_told(record, file, store))
+    give(record, as_json, lambda: designs.show_told(record, file, store, name))
 
 
 @contextmanager

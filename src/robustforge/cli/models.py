@@ -134,13 +134,14 @@ def parse_told(what: str, value: str | None) -> list[tuple[int, Outcome]]:
         raise ProblemError("an id must come with a value", f"{what} came without", f"Write: tell FILE {what} 0.52")
     try:
         with open(what, newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
+            reader = csv.DictReader(file)
+            rows, columns = list(reader), list(reader.fieldnames or ["nothing"])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ProblemError(
             "values must be in a CSV file", f"{what}: {error}", "`ask -o points.csv` makes one"
         ) from error
-    if rows and not {"id", "value"} <= set(rows[0]):
-        fact = f"{what} has {', '.join(map(str, rows[0]))}"
+    if not {"id", "value"} <= set(columns):
+        fact = f"{what} has {', '.join(columns)}"
         raise ProblemError("values must be in a CSV file with the columns id and value", fact, "See `ask -o`")
     told = []
     for line, row in enumerate(rows, 2):

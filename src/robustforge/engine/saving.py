@@ -66,11 +66,12 @@ def decode(kind: type[O], text: str) -> O:
             raise SearchFileError("a saved search must have a known format", f"it is {record['format']!r}", _FIX)
         search = kind(_problem(record["problem"]), rng=_words(record["seed"]), **_arguments(record))
         search.replay({int(number): _number(value) for number, value in record["values"]})
+        fingerprint = record["fingerprint"]
     except SearchFileError:
         raise
     except (RobustforgeError, KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
         raise SearchFileError("a saved search must be whole", f"this one is not ({error})", _FIX) from error
-    if search.fingerprint != record["fingerprint"]:
+    if search.fingerprint != fingerprint:
         raise SearchFileError(
             "a saved search must go on as it began",
             "this version asks for other points than the one that saved it",

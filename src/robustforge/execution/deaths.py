@@ -68,7 +68,7 @@ def words(returncode: int) -> str:
 
 def described(error: BaseException) -> str:
     """Return why a run failed, in one line that fits a table."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+    text = " ".join(f"{type(error).__name__}: {error}".split()).encode(errors="backslashreplace").decode()
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 

@@ -28,6 +28,9 @@ _STDIN = "stdin.json"
 KEPT = 10
 """Folders of failed runs that stay."""
 
+RUNNING = ".running"
+"""The end of the name of a folder whose run is under way."""
+
 
 @dataclass(frozen=True)
 class Command:
@@ -118,11 +121,13 @@ class Command:
         with _prepared():
             if self.folder is None:
                 return Path(tempfile.mkdtemp(prefix="robustforge-"))
-            return _new_folder(Path(os.path.abspath(self.folder)), f"{number:06d}")
+            return _new_folder(Path(os.path.abspath(self.folder)), f"{number:06d}", RUNNING)
 
     def _tidy(self, folder: Path, failed: bool) -> None:
         """Remove the folder of a run, unless it is to stay."""
-        if self.folder is not None and (self.keep or (failed and _count(folder.parent) <= KEPT)):
+        if self.folder is not None and (self.keep or (failed and _count(folder.parent) < KEPT)):
+            with contextlib.suppress(OSError):
+                folder.replace(_new_folder(folder.parent, folder.name.removesuffix(RUNNING)))
             return
         with contextlib.suppress(RecursionError):
             shutil.rmtree(folder, ignore_errors=True)
@@ -192,20 +197,27 @@ def _prepared() -> Iterator[None]:
 
 
 def _count(folder: Path) -> int:
+    """Return how many folders of runs that have ended are in a folder."""
     with contextlib.suppress(OSError):
-        return len(os.listdir(folder))
+        return sum(not name.endswith(RUNNING) for name in os.listdir(folder))
     return 0
 
 
-def _new_folder(parent: Path, name: str) -> Path:
+def _new_folder(parent: Path, name: str, mark: str = "") -> Path:
     """Make a folder that was not there, by another name if need be."""
     for again in itertools.count(1):
-        folder = parent / (name if again == 1 else f"{name}-{again}")
+        folder = parent / (f"{name}{mark}" if again == 1 else f"{name}-{again}{mark}")
         parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             folder.mkdir()
             return folder
     raise AssertionError
+
+
+def remove_left(parent: Path) -> None:
+    """Remove the folders of runs that were under way when their search was killed."""
+    for folder in parent.glob(f"*{RUNNING}"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 _RUNS = Runs()

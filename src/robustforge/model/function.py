@@ -63,7 +63,7 @@ class Function:
             return Outcome(failure=error.reason)
         except Exception as error:
             story = "\n".join(getattr(error, "__notes__", ()))
-            return Outcome(failure=described(error), tail=story[-TAIL:])
+            return Outcome(failure=described(error), tail=story.encode(errors="backslashreplace").decode()[-TAIL:])
 
 
 def load(target: str, here: str) -> Any:

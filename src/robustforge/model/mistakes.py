@@ -130,11 +130,11 @@ def _of_program(command: Command, program: str) -> Iterator[Mistake]:
     rule, here = "a command must begin with a program that can be run", Path(os.path.abspath(command.here))
     if "/" not in program:
         if shutil.which(program) is None:
-            fix = f"Write ./{program}" if (here / program).is_file() else "Install it, or give its path"
+            fix = f"Write ./{program}" if is_file(here / program) else "Install it, or give its path"
             yield Mistake("command[0]", rule, f"{program!r} is not on the PATH", fix)
         return
     path = here / program
-    if not path.is_file():
+    if not is_file(path):
         yield Mistake("command[0]", rule, f"there is no file {path}", "Give its path, from the problem file's folder")
     elif any(path == here / name for name in command.files):
         rule = "a template is filled in the run's own folder"
@@ -147,7 +147,7 @@ def _of_lost_file(command: Command, i: int, text: str) -> Iterator[Mistake]:
     """A file that is meant to be read from `here`, and will not be found from the run's own folder."""
     option, equals, name = text.rpartition("=")
     ours = {*(Path(file).name for file in command.files), command.json, command.reading.file}
-    if not name or name in ours or os.path.isabs(name) or not _is_file(command.here / name):
+    if not name or name in ours or os.path.isabs(name) or not is_file(command.here / name):
         return
     rule = "each run has a folder of its own, in which a relative path finds nothing"
     if any(PurePosixPath(file) == PurePosixPath(name) for file in command.files):
@@ -157,7 +157,8 @@ def _of_lost_file(command: Command, i: int, text: str) -> Iterator[Mistake]:
     yield Mistake(f"command[{i}]", rule, f"{name!r} is a file beside the problem file", fix)
 
 
-def _is_file(path: Path) -> bool:
+def is_file(path: Path) -> bool:
+    """Whether there is a file of this name, which may be none that a file can have."""
     try:
         return path.is_file()
     except (OSError, ValueError):  # too long, say, to be one

@@ -17,7 +17,7 @@ from robustforge.engine.optimizer import OnFailure
 from robustforge.errors import ModelError, RobustforgeError
 from robustforge.model.command import Command
 from robustforge.model.function import Function
-from robustforge.model.mistakes import check, unused
+from robustforge.model.mistakes import check, is_file, unused
 from robustforge.model.reading import Reading
 from robustforge.model.sheet import Sheet, is_number
 from robustforge.model.variables import Tolerance, Variable, Variables
@@ -189,8 +189,10 @@ def _check_whole(sheet: Sheet, made: ProblemFile) -> None:
     try:
         _ = made.problem
     except RobustforgeError as error:  # a box too wide or too narrow for the tolerance
-        sheet.wrong("variables", error.rule, _named(error.fact, made.variables), error.fix)
-    if made.data is not None and not made.data.is_file():
+        found = re.search(r"variable (\d+)", error.fact)
+        where = f"variables.{made.variables.names[int(found[1])]}" if found else "variables"
+        sheet.wrong(where, error.rule, _named(error.fact, made.variables), error.fix)
+    if made.data is not None and not is_file(made.data):
         sheet.wrong("data", "`data` must be a CSV file that exists", f"there is no {made.data}")
     sheet.finish()
 
@@ -263,9 +265,11 @@ def _tolerance(sheet: Sheet, name: str, low: float) -> Tolerance:
 
 
 def _model(sheet: Sheet) -> Command | Function | None:
-    if not sheet.only("model", MODEL):
+    sheet.only("model", MODEL)
+    if not isinstance(sheet.get("model"), dict):
         return None
-    names = tuple(sheet.get("variables") or ())  # also of those with a mistake
+    table = sheet.get("variables")
+    names = tuple(table) if isinstance(table, dict) else ()  # also of those with a mistake
     here, limit = sheet.path.parent, sheet.positive("model.time_limit")
     command, function = sheet.texts("model.command"), sheet.text("model.function", "")
     if bool(command) == bool(function) and not sheet.mistakes:
@@ -286,7 +290,7 @@ def _model(sheet: Sheet) -> Command | Function | None:
         reading=Reading(**{key: sheet.text(f"model.result.{key}", "") for key in RESULT}),
         time_limit=limit,
     )
-    for mistake in check(made, names):
+    for mistake in check(made, [name for name in names if name not in _RESERVED]):
         sheet.wrong(f"model.{mistake.where}", mistake.rule, mistake.fact, mistake.fix)
     if not sheet.mistakes and (lost := unused(made, names)):
         words = f"{', '.join(lost)} {'do' if len(lost) > 1 else 'does'} not"

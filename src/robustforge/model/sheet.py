@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
+import sys
 import tomllib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class Sheet:
         try:
             if path.stat().st_size > LARGEST:
                 raise ProblemFileError("a problem file must have at most 1 MB", f"{path} has more")
-            text = path.read_bytes().decode()
+            text = path.read_bytes().decode("utf-8-sig")
         except OSError as error:
             fix = "Name a problem file (.toml), or a test problem; `robustforge problems` lists those"
             raise ProblemFileError("a problem file must be readable", f"{path}: {error.strerror}", fix) from error
@@ -56,7 +56,7 @@ class Sheet:
             raise ProblemFileError("a problem file must be text in UTF-8", f"{path} is not") from error
         try:
             data = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # the former also for an integer of 5000 digits
             fix = "See docs/models.md for an example; texts are in quotes, lists in brackets"
             raise ProblemFileError("a problem file must be TOML", f"{path.name}: {error}", fix) from error
         return cls(path, data, _lines(text))
@@ -158,7 +158,7 @@ class Sheet:
 
 def is_number(value: Any) -> bool:
     """Whether a value of TOML is a finite number."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _last(where: str) -> str:
@@ -174,10 +174,11 @@ def _lines(text: str) -> dict[tuple[str, ...], int]:
     """Return the line of each entry and table that stands at the beginning of one."""
     found: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if header := _HEADER.fullmatch(line):
             table = _keys(header[1])
-            found.setdefault(table, number)
+            for size in range(1, len(table) + 1):
+                found.setdefault(table[:size], number)
         elif entry := _ENTRY.match(line):
             keys = (*table, *_keys(entry[1]))
             for size in range(len(table) + 1, len(keys) + 1):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +51,7 @@ class Tolerance:
     def parse(cls, given: Any) -> Tolerance | None:
         """Return the tolerance that a number or a text stands for; `None` if it stands for none."""
         if isinstance(given, (int, float)) and not isinstance(given, bool):
-            return cls(float(given), float(given)) if 0 <= given < math.inf else None
+            return cls(float(given), float(given)) if 0 <= given <= sys.float_info.max else None
         if not isinstance(given, str):
             return None
         if given.strip() == EXACT:

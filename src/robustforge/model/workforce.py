@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from robustforge.execution.pool import SupervisedPool
-from robustforge.model.command import Command
+from robustforge.model.command import Command, remove_left
 from robustforge.model.function import Function
 from robustforge.model.outcome import Outcome
 from robustforge.model.runs import Runs
@@ -32,6 +32,8 @@ def workforce(
     """
     if isinstance(model, Command):
         runs = Runs()
+        if folder is not None:
+            remove_left(folder)
         made = replace(model, folder=folder, keep=keep)
         work: Callable[[Mapping[str, float], int], Outcome] = lambda values, number: made.run(values, number, runs)  # noqa: E731
         end: Callable[[], None] = runs.close

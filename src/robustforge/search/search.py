@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import replace
 from pathlib import Path
@@ -145,9 +145,25 @@ class Search:
         row = Evaluation(SOLVE, number, x, outcome.value, outcome.failure, outcome.tail, outcome.seconds)
         self.store.add_evaluations(self.experiment, [row])
         self._count(row)
+        self._take_in([row])
+
+    def check_waiting(self, numbers: Sequence[int]) -> None:
+        """Raise if not all these points wait, each once: before any of them is told.
+
+        Raises:
+            TellError: One does not.
+        """
+        waiting = set(self.optimizer.ask().ids.tolist())
+        for number in numbers:
+            if number not in waiting:
+                raise _not_waiting(number)
+            waiting.discard(number)
+
+    def _take_in(self, rows: Sequence[Evaluation]) -> None:
+        """Tell the engine what is stored."""
         first = self.optimizer.nfev
         try:
-            self.optimizer.tell(number, self._seen(outcome.value))
+            self.optimizer.tell([row.number for row in rows], [self._seen(row.value) for row in rows])
         except ObjectiveError as error:  # the policy is to raise, and there are no retries left
             raise self._ended_by_failure(first) from error
 
@@ -185,9 +201,7 @@ class Search:
         for known, x in self.optimizer.ask():
             if known == number:
                 return tuple(x.tolist())
-        raise TellError(
-            "a value must be for a point that waits", f"{number} does not", "`robustforge ask` shows those that do"
-        )
+        raise _not_waiting(number)
 
     def _count(self, row: Evaluation) -> None:
         self._runs += 1
@@ -195,7 +209,7 @@ class Search:
 
     def _give_up(self) -> None:
         """End a search whose model fails everywhere, and leave nothing of it: mended, it begins anew."""
-        if self._runs < HOPELESS or self._failures < self._runs:
+        if self._failures < self._runs or (self._runs < HOPELESS and not self.optimizer.over):
             return
         last = max(self.store.evaluations(self.experiment), key=lambda e: (e.part == SOLVE, e.number))
         self.store.forget_search(self.experiment)
@@ -227,9 +241,14 @@ class Search:
                     f"{self.experiment.name!r} asks for other points than those that are stored",
                     "Use the version of the package that began it, or begin anew under another name",
                 )
-            self.optimizer.tell([n for n, _ in batch], [self._seen(left.pop(n).value) for n, _ in batch])
+            self._take_in([left.pop(n) for n, _ in batch])  # a failure at the end may not have been taken back
         for row in rows.values():
             self._count(row)
+
+
+def _not_waiting(number: int) -> TellError:
+    rule, fix = "a value must be for a point that waits", "`robustforge ask` shows those that do"
+    return TellError(rule, f"{number} does not", fix)
 
 
 def _story(failure: str, tail: str) -> str:

@@ -1,0 +1,766 @@
+"""A user's own model through the command line: check, solve, verify, ask and tell, and whatever may come between."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import as_json, run
+
+from robustforge import cli
+from robustforge.model.problem_file import read_problem_file
+from robustforge.search import Search
+from robustforge.store import SEARCH, SOLVE, VERIFY, Store
+
+HEAD = """\
+budget = 40
+heuristic = "rpso"
+"""
+VARIABLES = """\
+[variables]
+width = { bounds = [-2, 3], tolerance = 0.2, unit = "[mm]" }
+load = { bounds = [1, 100], tolerance = "+5%/-2%", unit = "kN" }
+turns = { bounds = [0, 4], tolerance = 0 }
+"""
+SHELL = """\
+[model]
+command = ["sh", "{here}/model.sh", "{width}", "{load}", "{turns}", "{here}", "{dir}"]
+"""
+SIMPLE = """\
+[model]
+command = ["awk", "-v", "a={width}", "-v", "b={load}", "-v", "c={turns}", "-f", "{here}/model.awk"]
+"""
+AWK = 'BEGIN { printf "%.17g\\n", (a - 1) * (a - 1) + (b - 10) * (b - 10) / 100 + (c - 2) * (c - 2) }\n'
+
+
+def worth(width, load, turns):
+    """What the model says, to the bit."""
+    return (width - 1) * (width - 1) + (load - 10) * (load - 10) / 100 + (turns - 2) * (turns - 2)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder to be in, with a problem file whose model is awk, and one without a model."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # so that what is left behind is seen
+    (tmp_path / "model.awk").write_text(AWK)
+    problem("spring")
+    problem("lab", model="")
+    return tmp_path
+
+
+def problem(name, head=HEAD, model=SIMPLE, script=None):
+    """Write a problem file, and the script of its model."""
+    Path(f"{name}.toml").write_text(head + VARIABLES + model)
+    if script is not None:
+        Path("model.sh").write_text(textwrap.dedent(script))
+    return f"{name}.toml"
+
+
+def values_of(script):
+    """A script that does something before it says what the model says."""
+    return f"{textwrap.dedent(script)}\nawk -v a=$1 -v b=$2 -v c=$3 -f $4/model.awk\n"
+
+
+def rows(store, name="spring", part=SOLVE):
+    with Store.read(store) as kept:
+        found = kept.evaluations(kept.experiment(name, SEARCH))
+    return [(row.number, row.x, row.value, row.failure) for row in found if row.part == part]
+
+
+def timeless(record):
+    return {key: value for key, value in record.items() if key not in ("seconds", "store")}
+
+
+def until_stored(count, part=SOLVE, seconds=30.0):
+    """Wait for so many rows; a run that has ended is not stored yet."""
+    end = time.monotonic() + seconds
+    while len(rows("spring.db", part=part)) < count and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def gone(pid, seconds=3.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def until(path, lines=1, seconds=30.0):
+    """Wait for a file to have so many lines; returns them."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if path.exists() and path.read_text().count("\n") >= lines:
+            return path.read_text().split()
+        time.sleep(0.005)
+    raise AssertionError(f"{path} never had {lines} lines")
+
+
+# --- check
+
+
+def test_check_shows_the_plan_and_stores_nothing(folder):
+    before = sorted(os.listdir(folder))
+    shown = run("check", "spring.toml").stdout
+    for words in ("spring: the plan", "width", "-2 to 3", "[mm]", "±0.2", "kN", "+5%/-2%", "exact", "rpso", "40 runs"):
+        assert words in shown
+    assert "0.25 in the middle of the bounds" in shown
+    assert "robustforge solve spring.toml begins" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    record = as_json("check", "spring.toml")
+    assert record["variables"]["load"] == {"bounds": [1.0, 100.0], "tolerance": "+5%/-2%", "unit": "kN"}
+    assert record["trial"]["point"] == pytest.approx({"width": 0.5, "load": 10, "turns": 2})
+    assert record["trial"]["value"] == pytest.approx(0.25)
+    assert (record["trial"]["failure"], record["trial"]["tail"]) == ("", "")
+    assert (record["budget"], record["heuristic_name"], record["workers"]) == (40, "rpso", 1)
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_check_of_a_model_that_fails_shows_its_last_words(folder):
+    problem("spring", model=SHELL, script="echo some output; echo [/no] licence for $1 >&2; exit 3")
+    ended = run("check", "spring.toml", code=1)
+    assert "failed in the middle of the bounds: exit code 3" in " ".join(ended.stdout.split())
+    assert "The last that the model said" in ended.stdout
+    assert "[/no] licence for 0.5" in ended.stdout
+    assert "begins" not in ended.stdout
+    record = as_json("check", "spring.toml", code=1)
+    assert (record["trial"]["value"], record["trial"]["failure"]) == (None, "exit code 3")
+    assert record["trial"]["tail"] == "[/no] licence for 0.5"
+    assert sorted(os.listdir(folder)) == ["lab.toml", "model.awk", "model.sh", "spring.toml"]
+
+
+def test_check_without_a_model():
+    assert "robustforge ask lab.toml shows what to try" in run("check", "lab.toml").stdout
+    assert as_json("check", "lab.toml")["trial"] is None
+
+
+def test_check_of_a_file_with_mistakes_tells_them_in_lines():
+    Path("bad.toml").write_text('goal = "x"\nbudget = 1\n' + VARIABLES)
+    for command in ("check", "solve", "verify", "ask"):
+        said = run(command, "bad.toml", code=2).stderr
+        assert said.startswith("error: bad.toml has 2 mistakes\n  line 1: `goal`")
+        assert "\n  line 2: `budget` must be" in said
+
+
+# --- solve
+
+
+def test_solve_shows_the_design_and_json_has_all_of_it(folder):
+    record = as_json("solve", "spring.toml", "-o", "answer.json")
+    assert json.loads(Path("answer.json").read_text()) == record
+    design = {each["name"]: each["value"] for each in record["variables"]}
+    assert record["design"] == design
+    assert record["nominal"] == worth(**design)
+    assert record["worst"] == worth(**record["worst_point"]) >= record["nominal"]
+    assert (record["success"], record["runs"], record["failures"], record["store"]) == (True, 40, 0, "spring.db")
+    width, load, turns = record["variables"]
+    assert (width["unit"], width["tolerance"], load["tolerance"], turns["tolerance"]) == (
+        "[mm]", "±0.2", "+5%/-2%", "exact",
+    )  # fmt: skip
+    assert load["built"] == pytest.approx([0.98 * load["value"], 1.05 * load["value"]])
+    assert turns["built"] == [turns["value"]] * 2
+    stored = rows("spring.db")
+    assert [number for number, *_ in stored] == list(range(40))
+    assert sorted(os.listdir(folder)) == [
+        "answer.json", "lab.toml", "model.awk", "spring.db", "spring.toml",
+    ]  # fmt: skip
+
+
+def test_the_screen_and_a_second_solve_which_runs_nothing(monkeypatch):
+    problem("spring", model=SHELL, script=values_of("echo >> $4/log"))
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run("solve", "spring.toml").stdout
+    record = as_json("solve", "spring.toml")
+    for each in record["variables"]:
+        assert f"{each['value']:,.6g}" in shown
+        assert each["unit"] in shown
+        assert each["tolerance"] in shown
+    for words in ("Robust design of spring", f"{record['worst']:,.6g}", "of 40 allowed", "rpso", "verify spring.toml"):
+        assert words in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    again = run("solve", "spring.toml")
+    assert again.stdout == shown
+    assert len(Path("log").read_text()) == 40
+    Path("model.sh").write_text("exit 1")
+    assert timeless(as_json("solve", "spring.toml")) == timeless(record)
+
+
+def test_options_count_more_than_the_file(folder):
+    options = ["--budget", "30", "--seed", "5", "--heuristic", "rpso+dd", "--name", "other", "--on-failure", "unknown"]
+    where = ["--store", "mine.db", "--workers", "2"]
+    record = as_json("solve", "spring.toml", *options, *where)
+    assert (record["budget"], record["seed"], record["heuristic_name"], record["name"]) == (30, 5, "rpso+dd", "other")
+    head = 'name = "other"\nbudget = 30\nseed = 5\nheuristic = "rpso+dd"\non_failure = "unknown"\n'
+    problem("same", head)
+    assert timeless(as_json("solve", "same.toml")) == timeless(record)
+    with Store.read("mine.db") as store:
+        assert [(e.name, e.settings["on_failure"]) for e in store.experiments(SEARCH)] == [("other", "unknown")]
+    assert not (folder / "spring.db").exists()
+
+
+@pytest.mark.parametrize("workers", ["1", "3"])
+def test_a_function_gives_the_same_answer(workers):
+    Path("springs.py").write_text(
+        "print('noise')\ndef worth(width, load, turns):\n    return "
+        "(width - 1) * (width - 1) + (load - 10) * (load - 10) / 100 + (turns - 2) * (turns - 2)\n"
+    )
+    problem("function", 'name = "spring"\n' + HEAD, '[model]\nfunction = "springs:worth"\n')
+    record = as_json("solve", "function.toml", "--workers", workers)
+    assert timeless(record) == timeless(as_json("solve", "spring.toml"))
+
+
+def test_maximise_is_told_the_right_way_round():
+    Path("model.awk").write_text(AWK.replace("(a - 1) * (a - 1)", "-(a - 1) * (a - 1)").replace("+ (", "- ("))
+    problem("spring", 'goal = "maximise"\n' + HEAD)
+    record = as_json("solve", "spring.toml")
+    assert record["worst"] <= record["nominal"] <= 0
+    assert "the lowest found within the tolerances" in run("solve", "spring.toml").stdout
+    verified = as_json("verify", "spring.toml", "--budget", "20")
+    assert verified["worst"] <= verified["known"] == record["worst"]
+
+
+def test_more_workers_than_runs_at_a_time_get_a_note():
+    ended = run("solve", "spring.toml", "--workers", "50")
+    assert "note: this heuristic waits for at most" in ended.stderr
+    assert "of 50 workers will have nothing to do" in ended.stderr
+    record = as_json("check", "spring.toml")
+    problem("spring", model=SIMPLE + f"workers = {record['in_flight'] + 1}\n")
+    assert "1 of 21 workers" in " ".join(run("check", "spring.toml").stdout.split())
+
+
+# --- models that fail
+
+
+def test_a_model_that_always_fails_ends_in_a_sentence_and_works_once_it_is_mended():
+    problem("spring", model=SHELL, script=values_of("[ -e $4/broken ] && { echo no licence >&2; exit 4; }"))
+    Path("broken").touch()
+    for _ in range(2):  # nothing is left, so that it begins anew
+        ended = run("solve", "spring.toml", code=1)
+        assert ended.stdout == ""
+        assert ended.stderr.startswith("error: a model must have a value somewhere; all of its first 10 runs failed")
+        for words in ("exit code 4", "no licence", "robustforge check"):
+            assert words in ended.stderr
+    Path("broken").unlink()
+    record = as_json("solve", "spring.toml")
+    assert (record["runs"], record["failures"]) == (40, 0)
+    problem("undisturbed", 'name = "spring"\n' + HEAD)
+    assert timeless(as_json("solve", "undisturbed.toml")) == timeless(record)
+
+
+SOME = "case $3 in 3*) echo too many turns >&2; exit 5;; esac"
+
+
+def test_some_failures_are_told_and_kept_with_their_reason():
+    problem("spring", model=SHELL, script=values_of(SOME))
+    ended = run("solve", "spring.toml")
+    failures = [row for row in rows("spring.db") if row[3]]
+    assert failures
+    assert all(failure == "exit code 5" and 3 <= x[2] < 4 for _, x, _, failure in failures)
+    assert f"{len(failures)} of them without a value" in ended.stdout
+    assert as_json("solve", "spring.toml")["failures"] == len(failures)
+
+
+def test_under_raise_the_first_failure_ends_it_and_the_mended_model_goes_on():
+    problem("spring", model=SHELL, script=values_of("[ -e $4/broken ] && " + SOME))
+    Path("broken").touch()
+    solve = ["solve", "spring.toml", "--on-failure", "raise"]
+    for _ in range(2):
+        said = run(*solve, code=1).stderr
+        assert 'under on_failure = "raise" every run of the model must have a value' in said
+        assert "too many turns" in said
+    assert 0 < len(rows("spring.db")) < 40
+    Path("broken").unlink()
+    ended = run(*solve)
+    assert "going on; " in ended.stderr
+    assert as_json("solve", "spring.toml", "--on-failure", "raise")["failures"] == 0
+
+
+def test_under_raise_with_retries_the_mended_model_goes_on():
+    head = 'on_failure = "raise"\nretries = 1\n' + HEAD
+    problem("spring", head, SHELL, values_of("[ -e $4/broken ] && " + SOME))
+    Path("broken").touch()
+    assert "too many turns" in run("solve", "spring.toml", code=1).stderr
+    Path("broken").unlink()
+    run("solve", "spring.toml")
+
+
+# --- verify
+
+
+def test_verify_spends_further_runs_and_goes_on():
+    problem("spring", model=SHELL, script=values_of("echo >> $4/log"))
+    solved = as_json("solve", "spring.toml")
+    first = as_json("verify", "spring.toml", "--budget", "15")
+    assert (first["nominal"], first["known"], first["runs"]) == (solved["nominal"], solved["worst"], 15)
+    assert first["worst"] == worth(**first["worst_point"]) >= first["known"]
+    assert len(Path("log").read_text()) == 55
+    assert as_json("verify", "spring.toml", "--budget", "15") == first  # nothing is run again
+    assert len(Path("log").read_text()) == 55
+    more = as_json("verify", "spring.toml", "--budget", "40", "--workers", "2")
+    assert len(Path("log").read_text()) == 40 + more["runs"]
+    assert more["worst"] >= first["worst"]
+    assert len(rows("spring.db", part=VERIFY)) == more["runs"]
+    shown = run("verify", "spring.toml", "--budget", "40").stdout
+    for words in ("nominal", "known", "attacked", f"{more['worst']:,.6g}", "What drives it", "width", "load"):
+        assert words in shown
+    for each in more["worst_point"]:
+        bounds = next(one["built"] for one in solved["variables"] if one["name"] == each)
+        assert bounds[0] - 1e-9 <= more["worst_point"][each] <= bounds[1] + 1e-9
+    assert timeless(as_json("solve", "spring.toml")) == timeless(solved)
+
+
+@pytest.mark.parametrize("option", [["--budget", "30"], ["--seed", "5"], ["--heuristic", "rpso+dd"]])
+def test_verify_after_a_solve_with_options(option):
+    solved = as_json("solve", "spring.toml", *option)
+    assert as_json("verify", "spring.toml", "--budget", "10")["known"] == solved["worst"]
+
+
+def test_verify_of_a_name_that_is_not_there_leaves_nothing():
+    run("solve", "spring.toml")
+    run("verify", "spring.toml", "--name", "other", code=2)
+    with Store.read("spring.db") as store:
+        assert [experiment.name for experiment in store.experiments(SEARCH)] == ["spring"]
+
+
+# --- ask and tell
+
+
+def filled(path, value=worth, only=None):
+    """Fill in the values of a CSV file that `ask` wrote; returns how many."""
+    with open(path, newline="") as file:
+        found = list(csv.DictReader(file))
+    for row in found[:only]:
+        row["value"] = repr(value(**{key: float(row[key]) for key in ("width", "load", "turns")}))
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, ["id", "width", "load", "turns", "value"])
+        writer.writeheader()
+        writer.writerows(found)
+    return len(found[:only])
+
+
+def test_asked_and_told_by_csv_until_it_is_over_is_solved(folder):
+    shown = run("ask", "lab.toml").stdout
+    assert "points wait, 0 of 40 runs are there" in shown
+    assert "robustforge tell lab.toml 0 VALUE" in shown
+    told, only = 0, 3
+    while as_json("ask", "lab.toml", "-o", "points.csv")["points"]:
+        count = filled("points.csv", only=only)
+        record = as_json("tell", "lab.toml", "points.csv", "-o", "told.json")
+        assert json.loads(Path("told.json").read_text()) == record
+        told += count
+        assert (record["told"], record["runs"], record["over"]) == (count, told, told == 40)
+        only = None
+    assert told == 40
+    assert Path("points.csv").read_text().split() == ["id,value"]
+    assert "The search is over: 40 runs are in lab.db" in run("ask", "lab.toml").stdout
+    solved = as_json("solve", "spring.toml", "--name", "lab")
+    assert timeless(record["answer"]) == timeless(solved)
+    assert rows("lab.db", "lab") == rows("spring.db", "lab")
+
+
+def test_asked_and_told_one_by_one():
+    points = as_json("ask", "lab.toml")["points"]
+    assert as_json("ask", "lab.toml")["points"] == points
+    assert list(points[0]) == ["id", "width", "load", "turns"]
+    ended = run("tell", "lab.toml", "2", "12.5")
+    assert ended.stdout.startswith(f"1 value taken in; 1 of 40 runs are there, {len(points) - 1} points wait.")
+    run("tell", "lab.toml", "0", "1.5D+01")  # as Fortran writes it
+    run("tell", "lab.toml", "1", "inf")
+    record = as_json("tell", "lab.toml", "3", "failed")
+    assert [point["id"] for point in record["points"]] == list(range(4, len(points)))
+    assert [(number, value) for number, _, value, failure in rows("lab.db", "lab") if not failure] == [
+        (0, 15.0), (1, float("inf")), (2, 12.5),
+    ]  # fmt: skip
+    assert [(number, failure) for number, *_, failure in rows("lab.db", "lab") if failure] == [
+        (3, "told that it failed")
+    ]
+    assert {key: type(value) for key, value in points[0].items()} == {
+        "id": int, "width": float, "load": float, "turns": float,
+    }  # fmt: skip
+
+
+def test_what_is_told_last_shows_the_design():
+    problem("lab", HEAD.replace("40", "20"), "")
+    while as_json("ask", "lab.toml", "-o", "points.csv")["points"]:
+        filled("points.csv")
+        shown = run("tell", "lab.toml", "points.csv").stdout
+    assert "Robust design of lab" in shown
+    assert "the budget is spent" in shown
+
+
+def test_csv_with_a_byte_order_mark_blank_values_and_the_word_failed():
+    run("ask", "lab.toml", "-o", "points.csv")
+    text = "\ufeffid,value,remark\r\n0, 1.5 ,x\r\n1,,\r\n2,FAILED,\r\n 3 ,inf\r\n"
+    Path("points.csv").write_bytes(text.encode())
+    assert as_json("tell", "lab.toml", "points.csv")["told"] == 3
+    assert [number for number, *_ in rows("lab.db", "lab")] == [0, 2, 3]
+
+
+def test_under_raise_a_point_that_failed_waits_again():
+    problem("lab", HEAD + 'on_failure = "raise"\n', "")
+    run("ask", "lab.toml", "-o", "points.csv")
+    filled("points.csv")
+    text = Path("points.csv").read_text().split("\n")
+    Path("points.csv").write_text("\n".join([text[0], text[1].rpartition(",")[0] + ",failed", *text[2:]]))
+    said = run("tell", "lab.toml", "points.csv", code=1).stderr
+    assert "every run of the model must have a value; run 0 has none: told that it failed" in said
+    assert as_json("ask", "lab.toml")["points"][0]["id"] == 0
+
+
+# --- wrong calls
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["solve", "spring.toml", "--dimension", "3"], "--dimension belongs to test problems"),
+        (["solve", "spring.toml", "--variant", "shifted"], "--variant belongs to test problems"),
+        (["solve", "spring.toml", "--variant-seed", "3"], "--variant-seed belongs to test problems"),
+        (["solve", "spring.toml", "--outside", "clip"], "--outside belongs to test problems"),
+        (["solve", "sphere", "--store", "x.db"], "--store belongs to problem files"),
+        (["solve", "sphere", "--name", "x"], "--name belongs to problem files"),
+        (["solve", "sphere", "--workers", "2"], "--workers belongs to problem files"),
+        (["solve", "sphere", "--keep"], "--keep belongs to problem files"),
+        (["verify", "spring.toml", "--samples", "10"], "--samples belongs to test problems"),
+        (["verify", "spring.toml", "--seed", "10"], "--seed belongs to test problems"),
+        (["verify", "spring.toml", "--dimension", "10"], "--dimension belongs to test problems"),
+        (["verify", "sphere", "--x", "1", "--budget", "10"], "--budget belongs to problem files"),
+        (["verify", "sphere", "--x", "1", "--store", "x.db"], "--store belongs to problem files"),
+        (["verify", "sphere", "--x", "1", "--workers", "2"], "--workers belongs to problem files"),
+        (["solve", "none.toml"], "a problem file must be readable"),
+        (["check", "none.toml"], "a problem file must be readable"),
+        (["solve", "lab.toml"], "a problem that is to be solved must have a model; lab.toml has none"),
+        (["verify", "lab.toml"], "a problem that is to be solved must have a model; lab.toml has none"),
+        (["verify", "spring.toml"], "only a search that came to a design can be verified; there is no spring.db"),
+        (["solve", "spring.toml", "--budget", "2"], "`budget` must be an integer of at least 3"),
+        (["solve", "spring.toml", "--seed", "-1"], "is not in the range x>=0"),
+        (["solve", "spring.toml", "--workers", "0"], "is not in the range x>=1"),
+        (["solve", "spring.toml", "--heuristic", "rpsoo"], "Did you mean 'rpso'"),
+        (["solve", "spring.toml", "--heuristic", "none.json"], "a heuristic must be a readable file"),
+        (["solve", "spring.toml", "--on-failure", "ignore"], "'ignore' is not one of"),
+        (["solve", "spring.toml", "-o", "no/such/answer.json"], "--output must be in a folder that exists"),
+        (["solve", "spring.toml", "--store", "no/such.db"], "a store must be in a folder that exists"),
+        (["solve", "spring.toml", "--store", "."], "a store must be a file"),
+        (["solve", "spring.toml", "--store", "model.awk"], "a store must be an SQLite file"),
+        (["solve", "spring.toml", "--store", "/proc/x.db"], "a store must be writable"),
+        (["ask", "lab.toml", "--store", "no/such.db"], "a store must be in a folder that exists"),
+        (["tell", "lab.toml", "99", "1.5"], "a value must be for a point that waits; 99 does not"),
+        (["tell", "lab.toml", "0", "garbage"], 'a value must be a number, or the word "failed"; the value has \'garb'),
+        (["tell", "lab.toml", "0", "nan"], "a value must be a number"),
+        (["tell", "lab.toml", "0", ""], "a value must be a number"),
+        (["tell", "lab.toml", "x", "1.5"], "a value must come with the id of its point; got 'x'"),
+        (["tell", "lab.toml", "0"], "an id must come with a value; 0 came without. Write: tell FILE 0 0.52"),
+        (["tell", "lab.toml", "none.csv"], "values must be in a CSV file; none.csv: "),
+        (["tell", "lab.toml", "."], "values must be in a CSV file; .: "),
+        (["tell", "lab.toml"], "Missing argument 'ID|CSV'"),
+        (["tell", "lab.toml", "columns.csv"], "with the columns id and value; columns.csv has id, val"),
+        (["tell", "lab.toml", "ids.csv"], "an id must be a number; line 3 of ids.csv has 'x'"),
+        (["tell", "lab.toml", "values.csv"], "line 2 of values.csv has 'x'"),
+        (["tell", "lab.toml", "bytes.csv"], "values must be in a CSV file; bytes.csv: "),
+        (["tell", "lab.toml", "0", "1", "-o", "no/such/answer.json"], "--output must be in a folder that exists"),
+    ],
+)
+def test_a_wrong_call_is_told_in_a_sentence_and_leaves_nothing(folder, arguments, words):
+    Path("columns.csv").write_text("id,val\n0,1\n")
+    Path("ids.csv").write_text("id,value\n0,1\nx,1\n")
+    Path("values.csv").write_text("id,value\n0,x\n")
+    Path("bytes.csv").write_bytes(b"id,value\n0,\xff\n")
+    before = sorted(os.listdir(folder))
+    ended = run(*arguments, code=2)
+    assert words in " ".join(ended.stderr.split())
+    assert ended.stdout == ""
+    made = sorted(set(os.listdir(folder)) - set(before))
+    assert made in ([], ["lab.db"])
+    if made:
+        assert rows("lab.db", "lab") == []
+
+
+def test_an_id_is_told_once():
+    run("tell", "lab.toml", "0", "1.5")
+    assert "a value must be for a point that waits; 0 does not" in run("tell", "lab.toml", "0", "1.5", code=2).stderr
+    assert [value for *_, value, _ in rows("lab.db", "lab")] == [1.5]
+
+
+def test_other_settings_under_the_same_name_are_refused():
+    run("solve", "spring.toml")
+    said = run("solve", "spring.toml", "--seed", "2", code=2).stderr
+    assert "seed is 1, not 2" in said
+    assert "another name" in said
+    assert as_json("solve", "spring.toml", "--seed", "2", "--name", "second")["seed"] == 2
+
+
+def test_verify_of_a_search_that_is_not_over():
+    with Store.open("spring.db") as store:
+        Search.open(read_problem_file("spring.toml"), store)
+    said = run("verify", "spring.toml", code=2).stderr
+    assert "only a search that has come to a design can be verified; 'spring' has not" in said
+
+
+def test_an_output_that_cannot_be_written_does_not_take_the_answer_along():
+    ended = run("solve", "spring.toml", "-o", "/dev/full", code=1)
+    assert "worst value known" in ended.stdout
+    assert "No space left" in ended.stderr
+    assert len(rows("spring.db")) == 40
+
+
+# --- folders of runs
+
+
+TEMPLATED = """\
+[model]
+command = ["sh", "deck.sh"]
+templates = ["deck.sh"]
+"""
+
+
+def test_keep_keeps_the_folder_of_every_run_beside_the_store():
+    Path("deck.sh").write_text("echo {width} {load} {turns} > seen; echo 1\n")
+    problem("spring", model=TEMPLATED)
+    run("solve", "spring.toml", "--keep", "--workers", "2", "--store", "kept.db")
+    runs = sorted(os.listdir("kept.db-runs"))
+    assert runs == [f"{number:06d}" for number in range(40)]
+    variables = read_problem_file("spring.toml").variables
+    for number, x, *_ in rows("kept.db"):
+        seen = Path("kept.db-runs", f"{number:06d}", "seen").read_text().split()
+        assert seen == list(map(repr, variables.decode(np.array(x)).values()))
+
+
+def test_without_keep_only_some_of_those_that_failed_stay():
+    problem("spring", 'on_failure = "unknown"\n' + HEAD, SHELL, values_of("case $2 in 1*|2*|3*|4*) exit 6;; esac"))
+    run("solve", "spring.toml")
+    failed = [number for number, *_, failure in rows("spring.db") if failure]
+    kept = sorted(map(int, os.listdir("spring.db-runs")))
+    assert len(failed) > 10
+    assert kept == failed[:10]
+
+
+def test_without_keep_nothing_stays_after_success(folder):
+    problem("spring", model=SHELL, script=values_of("echo > $5/rubbish"))
+    run("solve", "spring.toml", "--workers", "2")
+    run("verify", "spring.toml", "--budget", "10")
+    assert sorted(os.listdir(folder)) == ["lab.toml", "model.awk", "model.sh", "spring.db", "spring.toml"]
+
+
+# --- Ctrl-C and its like
+
+SLOW = """
+if [ -e $4/slow ] && [ $(wc -l < $4/log) -ge $(cat $4/slow) ]; then
+    sleep 60 &
+    echo $$ $! >> $4/pids
+    wait
+fi
+awk -v a=$1 -v b=$2 -v c=$3 -f $4/model.awk
+echo $5 >> $4/log
+"""
+
+
+FORKS = """
+import json, os, resource, signal, sys
+from robustforge.cli import main
+from robustforge.engine import machine
+from robustforge.cli import designs, models
+
+machine.prepare()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for line in sys.stdin:
+    order = json.loads(line)
+    if child := os.fork():
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        continue
+    os.chdir(order["folder"])
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    if order["limit"]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (order["limit"],) * 2)
+    main(order["arguments"])
+"""
+
+
+class Forks:
+    """Commands in processes of their own that need not import anything first: forks of one that did."""
+
+    def __init__(self):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen([sys.executable, "-c", FORKS], **pipes)
+        self.pid = 0
+
+    def start(self, *arguments, limit=0):
+        order = {"arguments": arguments, "folder": os.getcwd(), "limit": limit}
+        print(json.dumps(order), file=self.process.stdin, flush=True)
+        self.pid = int(self.process.stdout.readline())
+
+    def end(self, number=0):
+        """Send a signal, if one is given, and wait; returns the exit code, and what was printed."""
+        if number:
+            os.kill(self.pid, number)
+        code = int(self.process.stdout.readline())
+        shown, said = (Path(name).read_text() for name in ("stdout", "stderr"))
+        for name in ("stdout", "stderr"):
+            Path(name).unlink()
+        assert "Traceback" not in said
+        return code, shown, said
+
+
+@pytest.fixture(scope="module")
+def forks():
+    made = Forks()
+    yield made
+    made.process.stdin.close()
+    assert made.process.wait(30) == 0
+    made.process.stdout.close()
+
+
+@pytest.fixture
+def slow(folder, forks):
+    """A model that hangs after so many runs, and the answer of one that does not."""
+    problem("quick", 'name = "spring"\n' + HEAD)
+    problem("spring", model=SHELL, script=SLOW)
+    Path("log").touch()
+
+    def begin(runs, *arguments, **how):
+        Path("slow").write_text(str(runs))
+        Path("pids").unlink(missing_ok=True)
+        forks.start(*(arguments or ("solve", "spring.toml")), **how)
+        return forks
+
+    return begin
+
+
+@pytest.mark.parametrize(
+    ("number", "options"), [(signal.SIGINT, []), (signal.SIGTERM, ["--json"]), (signal.SIGINT, ["--workers", "2"])]
+)
+def test_a_signal_ends_it_with_the_best_so_far_and_the_same_command_goes_on(folder, slow, number, options):
+    process = slow(30, "solve", "spring.toml", *options, "-o", "answer.json")
+    pids = until(folder / "pids", 1 + ("--workers" in options))
+    until_stored(30)
+    said = run("solve", "spring.toml", code=2).stderr  # a second one at the same time
+    assert "a store has one writer at a time; somebody else is writing to" in said
+    code, shown, said = process.end(number)
+    assert code == cli.INTERRUPTED, said
+    done = len(rows("spring.db"))
+    assert done == 30 or ("--workers" in options and done == 31)
+    assert said == f"interrupted: {done} runs are in spring.db; the same command goes on from there\n"
+    assert all(map(gone, pids))
+    partial = json.loads(Path("answer.json").read_text())
+    assert (partial["runs"], partial["success"]) == (done, False)
+    assert set(partial["design"]) == {"width", "load", "turns"}
+    if "--json" in options:
+        assert json.loads(shown) == partial
+    else:
+        assert "Robust design of spring" in shown
+        assert f"{partial['worst']:,.6g}" in shown
+    Path("slow").unlink()
+    again = run("solve", "spring.toml")
+    assert f"going on; {done} of 40 runs are in the store" in again.stderr
+    assert len(Path("log").read_text().split()) == 40  # none was run twice
+    whole = as_json("solve", "quick.toml")
+    assert timeless(as_json("solve", "spring.toml")) == timeless(whole)
+    assert rows("spring.db") == rows("quick.db")
+    left = {"answer.json", "lab.toml", "log", "model.awk", "model.sh", "pids", "quick.db", "quick.toml", "spring.db"}
+    assert set(os.listdir(folder)) == left | {"spring.toml"}
+
+
+def test_ctrl_c_before_there_is_any_design(folder, slow):
+    process = slow(2, "solve", "spring.toml", "--json")
+    pids = until(folder / "pids")
+    until_stored(2)
+    code, shown, _ = process.end(signal.SIGINT)
+    assert code == cli.INTERRUPTED
+    assert all(map(gone, pids))
+    record = json.loads(shown, parse_constant=pytest.fail)
+    assert (record["runs"], record["success"], record["nominal"]) == (2, False, None)
+    assert "no inner search was completed" in record["message"]
+    Path("slow").unlink()
+    assert timeless(as_json("solve", "spring.toml")) == timeless(as_json("solve", "quick.toml"))
+
+
+def test_ctrl_c_during_verify_and_check(folder, slow):
+    as_json("solve", "spring.toml")
+    for command in (["verify", "spring.toml", "--budget", "20"], ["check", "spring.toml"]):
+        process = slow(45 if command[0] == "verify" else 0, *command)
+        pids = until(folder / "pids")
+        until_stored(5, VERIFY)
+        code, shown, said = process.end(signal.SIGINT)
+        assert code == cli.INTERRUPTED
+        assert shown == ""
+        assert said.startswith("interrupted: ")
+        assert all(map(gone, pids))
+    Path("slow").unlink()
+    assert len(rows("spring.db", part=VERIFY)) == 5
+    verified = as_json("verify", "spring.toml", "--budget", "20")
+    as_json("solve", "quick.toml")
+    assert as_json("verify", "quick.toml", "--budget", "20") == {**verified, "store": "quick.db"}
+    assert len(Path("log").read_text().split()) == 60
+
+
+# --- stores that cannot be written
+
+
+def test_a_disk_that_fills_up_is_told_in_a_sentence_and_it_goes_on_once_there_is_room(folder, slow):
+    code, shown, said = slow(999, limit=130_000).end()
+    assert code == 1
+    assert shown == ""
+    assert said.startswith("error: a store must be on a disk with room to write; writing to ")
+    assert said.count("\n") == 1
+    before = rows("spring.db")
+    assert 0 < len(before) < 40
+    assert timeless(as_json("solve", "spring.toml")) == timeless(as_json("solve", "quick.toml"))
+    assert rows("spring.db")[: len(before)] == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
+def test_a_folder_that_is_read_only(folder):
+    (folder / "locked").mkdir(mode=0o500)
+    said = run("solve", "spring.toml", "--store", "locked/spring.db", code=2).stderr
+    assert "a store must be writable" in said
+
+
+# --- what was found to be wrong
+
+
+def test_a_negative_value_can_be_told():
+    run("tell", "lab.toml", "0", "-1.5")
+    assert [value for *_, value, _ in rows("lab.db", "lab")] == [-1.5]
+
+
+def test_verify_of_a_file_with_a_design_names_the_option():
+    assert "--x belongs to test problems" in run("verify", "spring.toml", "--x", "1", code=2).stderr
+
+
+def test_a_line_of_garbage_is_no_csv():
+    Path("garbage.csv").write_text("hello\n")
+    assert "columns id and value" in run("tell", "lab.toml", "garbage.csv", code=2).stderr
+
+
+def test_a_csv_is_taken_in_whole_or_not_at_all():
+    Path("points.csv").write_text("id,value\n0,1\n0,2\n")
+    run("tell", "lab.toml", "points.csv", code=2)
+    Path("points.csv").write_text("id,value\n0,1\n1,2\n")
+    run("tell", "lab.toml", "points.csv")
+
+
+def test_a_small_search_whose_model_always_fails_works_once_it_is_mended():
+    problem("spring", HEAD.replace("40", "8"), SHELL, values_of("[ -e $4/broken ] && exit 4"))
+    Path("broken").touch()
+    run("solve", "spring.toml", code=1)
+    Path("broken").unlink()
+    assert as_json("solve", "spring.toml")["success"]
+
+
+def test_the_hint_names_the_search_that_was_solved():
+    assert "verify spring.toml --name other" in " ".join(run("solve", "spring.toml", "--name", "other").stdout.split())
