@@ -22,7 +22,7 @@ from robustforge.model.outcome import printable
 from robustforge.search import Search
 
 
-def say_plan(search: Search, quiet: bool) -> None:
+def say_plan(search: Search) -> None:
     """Say what is stored already, and warn of workers that will have nothing to do."""
     if search.runs and not search.optimizer.over:
         click.echo(f"going on; {search.runs:,} of {search.file.budget:,} runs are in the store", err=True)

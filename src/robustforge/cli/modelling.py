@@ -86,7 +86,7 @@ def solve_file(
     started, interrupted = time.perf_counter(), False
     with Store.open(where, durable=True) as kept:
         search = Search.open(file, kept)
-        designs.say_plan(search, as_json)
+        designs.say_plan(search)
         try:
             with _ended_by_signals(), models.running(file, where, keep) as submit, designs.watching(search) as notice:
                 search.solve(submit, notice)

@@ -175,8 +175,8 @@ class Search:
             self.store.forget_evaluation(self.experiment, SOLVE, row.number)
         return ObjectiveError(
             'under on_failure = "raise" every run of the model must have a value',
-            f"run {failed[0].number} has none: {_story(failed[0].failure, failed[0].tail)}",
-            "Mend it and give the same command again, or choose another policy under another name",
+            f"run {failed[0].number} has none: {failed[0].failure}",
+            f"Mend it and give the same command again, or choose another policy under another name{_said(failed[0])}",
         )
 
     def result(self) -> OptimizeResult:
@@ -215,8 +215,9 @@ class Search:
         self.store.forget_search(self.experiment)
         raise ModelError(
             "a model must have a value somewhere",
-            f"all of its first {self._runs} runs failed, the last one so: {_story(last.failure, last.tail)}",
-            "`robustforge check` runs it once and shows all. If these designs are infeasible, let it print inf",
+            f"all of its first {self._runs} runs failed, the last one so: {last.failure}",
+            "`robustforge check` runs it once and shows all. If these designs are infeasible, let it print inf"
+            + _said(last),
         )
 
     def judged(self, outcome: Outcome) -> Outcome:
@@ -251,9 +252,9 @@ def _not_waiting(number: int) -> TellError:
     return TellError(rule, f"{number} does not", fix)
 
 
-def _story(failure: str, tail: str) -> str:
-    """Return why a run failed, and the last that it said."""
-    return f"{failure}; its last words:\n{printable(tail).strip()}\n" if tail.strip() else failure
+def _said(row: Evaluation) -> str:
+    """Return the last that a failed run said, as the end of a message."""
+    return f". Its last words:\n{printable(row.tail).strip()}" if row.tail.strip() else ""
 
 
 def settings_of(file: ProblemFile, heuristic: Heuristic) -> dict[str, Any]:
