@@ -662,8 +662,8 @@ def test_a_signal_ends_it_with_the_best_so_far_and_the_same_command_goes_on(fold
     if "--json" in options:
         assert json.loads(shown) == partial
     else:
-        assert "Robust design of spring" in shown
-        assert f"{partial['worst']:,.6g}" in shown
+        assert not partial["found"]  # no inner search is complete yet
+        assert shown.startswith("There is no design yet")
     Path("slow").unlink()
     again = run("solve", "spring.toml")
     assert f"going on; {done} of 40 runs are in the store" in again.stderr

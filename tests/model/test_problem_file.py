@@ -307,7 +307,7 @@ MODELS = [
 ]  # fmt: skip
 
 WORDS = [
-    ({"top": 'goal = "minimize"'}, 1, '`goal` must be "minimise" or "maximise"; it is \'minimize\'', ""),
+    ({"top": 'goal = "least"'}, 1, '`goal` must be "minimise" or "maximise"; it is \'least\'', ""),
     ({"top": 'outside = "inside"'}, 1, '`outside` must be "evaluate" or "clip" or "shrink"', ""),
     ({"top": 'on_failure = "ignore"'}, 1, '`on_failure` must be "infeasible" or "unknown" or "raise"', ""),
     ({"top": 'tolerances = "sphere"'}, 1, '`tolerances` must be "box" or "ball"; it is \'sphere\'', ""),

@@ -78,7 +78,8 @@ def show_plan(record: Record, path: str) -> None:
     text = paragraphs(12)
     kind = "each on its own (a box)" if record["tolerances"] == "box" else "not all at their worst at once (a ball)"
     text.add_row("goal", f"{record['goal']} the worst case within the tolerances, {kind}")
-    text.add_row("budget", f"{record['budget']:,} runs; one that fails is {_policy(record['on_failure'])}")
+    earlier = f", after {record['earlier']:,} earlier ones" if record["earlier"] else ""
+    text.add_row("budget", f"{record['budget']:,} runs{earlier}; one that fails is {_policy(record['on_failure'])}")
     text.add_row("heuristic", f"{record['heuristic_name']}, at most {record['in_flight']} runs at a time")
     text.add_row("trial", _trial_words(record["trial"]))
     if record["seconds"] is not None and not record["trial"]["failure"]:
@@ -103,6 +104,10 @@ def show_plan(record: Record, path: str) -> None:
 
 def show_design(record: Record, path: str, store: str | None, name: str | None = None) -> None:
     """Print the design that a search came to."""
+    if not record["found"]:
+        rest = f"{record['runs']:,} of {record['budget']:,} runs are in {record['store']}"
+        show(Text(f"There is no design yet: {record['message']}; {rest}."))
+        return
     high = "lowest" if record["goal"] == "maximise" else "highest"
     figures = Table.grid(padding=(0, 2, 0, 0))
     figures.add_column(no_wrap=True)
@@ -143,7 +148,8 @@ def show_verified(record: Record) -> None:
     table.add_column("", style="dim")
     table.add_row("nominal", _value(record["nominal"]), "built exactly as designed")
     table.add_row("known", _value(record["known"]), "the worst that the search had seen")
-    spent = f"after {record['runs']:,} further runs" + (f", {record['failures']} failed" if record["failures"] else "")
+    failed = f", {record['failures']} failed" if record["failures"] else ""
+    spent = f"after {record['runs']:,} further run{'s' if record['runs'] != 1 else ''}{failed}"
     table.add_row("attacked", _value(record["worst"]), spent)
     drivers = columns("variable", "at the worst point", "change across its tolerance")
     for name, slope in record["slopes"].items():

@@ -122,7 +122,7 @@ search_options = options(
     click.option(
         "--seed", type=SEED, metavar="N", show_default="of the file, or drawn and shown", help="Same seed, same answer."
     ),
-    choice("--on-failure", "What a failed evaluation does", ON_FAILURE),
+    choice("--on-failure", "What a failed evaluation does, unless a file says so", ON_FAILURE),
 )
 grammar_options = options(
     click.option("--only", multiple=True, metavar="SLOT=A,B", help="Keep these alternatives of a slot."),

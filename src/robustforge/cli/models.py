@@ -14,6 +14,7 @@ from robustforge.cli.listings import Record, preset_name
 from robustforge.engine import Optimizer
 from robustforge.engine.optimizer import resolve_heuristic
 from robustforge.errors import ProblemError, ProblemFileError
+from robustforge.model.earlier import read_earlier
 from robustforge.model.outcome import Outcome
 from robustforge.model.problem_file import ProblemFile
 from robustforge.model.reading import number
@@ -75,6 +76,7 @@ def plan_record(file: ProblemFile) -> Record:
     """Return what would be done with a problem file, after running its model once in the middle of the bounds."""
     heuristic = heuristic_of(file)
     search = Optimizer(file.problem, budget=file.budget, heuristic=heuristic, rng=file.seed)
+    earlier = len(read_earlier(file.data, file.variables)) if file.data else 0
     trial = _trial(file)
     most = min(file.workers, search.width)
     return {
@@ -87,6 +89,7 @@ def plan_record(file: ProblemFile) -> Record:
         "on_failure": file.on_failure,
         "workers": file.workers,
         "in_flight": search.width,
+        "earlier": earlier,
         "trial": trial,
         "seconds": trial["seconds"] * file.budget / most if trial else None,
     }

@@ -71,6 +71,7 @@ def make_result(search: Optimizer, told: npt.NDArray[np.intp]) -> OptimizeResult
         nit=search.nit,
         success=success,
         message=message,
+        ending=_ending(search, history, 0)[1],
         failures=failures,
         work=int(t["work"]),
         relocations=int(t["relocations"]),

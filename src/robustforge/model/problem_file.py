@@ -33,6 +33,7 @@ MODEL = ("command", "function", "templates", "json", "stdin", "result", "time_li
 RESULT = ("file", "pattern", "key")
 VARIABLE = ("bounds", "tolerance", "unit")
 GOALS = ("minimise", "maximise")
+_SPELLINGS = {"minimize": "minimise", "maximize": "maximise"}
 
 BUDGET = 500
 """Runs of a model that nobody says a budget for."""
@@ -167,7 +168,7 @@ def read_problem_file(path: str | Path) -> ProblemFile:
     made = ProblemFile(
         path=where,
         name=sheet.text("name", where.stem),
-        goal=sheet.text("goal", GOALS[0], GOALS),
+        goal=_goal(sheet),
         variables=variables,
         model=model,
         budget=sheet.integer("budget", BUDGET, 3),
@@ -241,7 +242,7 @@ def _bounds(sheet: Sheet, name: str) -> tuple[float, float]:
     if not (isinstance(found, list) and len(found) == 2 and all(map(is_number, found)) and found[0] < found[1]):
         fact = f"those of {name} are {found}" if found is not None else f"{name} has none"
         sheet.wrong(where, "bounds must be two numbers, the lower one first", fact, "Write bounds = [1e3, 1e5]")
-        return 0.0, 1.0
+        return 1.0, 2.0
     return float(found[0]), float(found[1])
 
 
@@ -309,6 +310,11 @@ def _check_function(sheet: Sheet, target: str) -> None:
             sheet.wrong(
                 f"model.{key}", rule, "the model is a function", "It gets its values as arguments; leave it out"
             )
+
+
+def _goal(sheet: Sheet) -> str:
+    given = sheet.get("goal")
+    return _SPELLINGS[given] if isinstance(given, str) and given in _SPELLINGS else sheet.text("goal", GOALS[0], GOALS)
 
 
 def _outside(sheet: Sheet) -> Outside:

@@ -28,6 +28,7 @@ class Answer:
         failures: How many of them had no value.
         success: Whether the search ended, with a design.
         message: How it ended, in words.
+        found: Whether there is a design: some candidate has a robust value.
     """
 
     design: dict[str, float]
@@ -39,6 +40,7 @@ class Answer:
     failures: int
     success: bool
     message: str
+    found: bool
 
 
 def answer_of(file: ProblemFile, result: OptimizeResult) -> Answer:
@@ -53,5 +55,6 @@ def answer_of(file: ProblemFile, result: OptimizeResult) -> Answer:
         runs=int(result.nfev),
         failures=int(result.failures),
         success=bool(result.success),
-        message=str(result.message),
+        message=str(result.ending),
+        found=not math.isnan(result.estimate),
     )

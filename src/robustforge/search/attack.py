@@ -73,6 +73,11 @@ class Attack:
         self.knowledge = _known(self._neighbourhood, result)
         self.runs = self.failures = 0
 
+    @property
+    def stored(self) -> int:
+        """Runs of the attack that are in the store."""
+        return len(self._rows)
+
     def carry_out(self, budget: int, submit: Submit, notice: Callable[[Attack], Any] = lambda attack: None) -> Verified:
         """Spend so many runs, those that are stored included.
 
