@@ -94,7 +94,8 @@ def test_an_attack_goes_on_and_can_be_longer(problem, tmp_path):
     assert len(seen) == len(set(seen))  # nothing was run twice
 
 
-def test_failures_within_the_tolerances_follow_the_policy(problem, tmp_path):
+def test_failures_within_the_tolerances_follow_the_policy(problem, tmp_path, monkeypatch):
+    monkeypatch.setattr("robustforge.search.search.HOPELESS", 1000)  # most of the box is beyond the cliff
     file = problem("cliff")
     with Store.open(None) as store, workforce(file.model, 1) as submit:
         search = Search.open(file, store)

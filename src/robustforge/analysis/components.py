@@ -44,7 +44,7 @@ _SIZES = (*_LIMITS.values(), ">40")
 _NOT_APPLICABLE = {"na": NOT_APPLICABLE}
 _YES_NO = {"No": "No", "Yes": "Yes"}
 _WORDS: Mapping[str, Mapping[str, str]] = {
-    "inner": {"Random sampling": "Random", "Surface sampling": "Surface", "In PSO": "PSO", "In GA": "GA"},
+    "inner": {"Random sampling": "Random", "In PSO": "PSO", "In GA": "GA"},
     "baseline": {"Constriction": "Constriction", "Inertia": "Inertia"},
     "movement": {"{}": "rPSO", "DD": "+DD", "LEH": "+LEH", "DD+LEH": "+DD+LEH"},
     "network": {
