@@ -54,7 +54,14 @@ def timeless(runs):
     return {key: repr(replace(run, seconds=0.0)) for key, run in runs.items()}
 
 
-LONGEST = ("test_documents.py", "test_examples.py", "test_kills.py", "test_search_kills.py", "test_modelling.py")
+LONGEST = (
+    "test_cluster.py",
+    "test_documents.py",
+    "test_examples.py",
+    "test_kills.py",
+    "test_search_kills.py",
+    "test_modelling.py",
+)
 """Files that take minutes: they begin first, so that no worker is left alone with one at the end."""
 
 
