@@ -9,6 +9,7 @@ import pytest
 from numba import njit
 
 import robustforge as rf
+from processes import Forks
 from robustforge.errors import StoreError
 from robustforge.store import Store
 
@@ -52,6 +53,14 @@ def stored(path):
 
 def timeless(runs):
     return {key: repr(replace(run, seconds=0.0)) for key, run in runs.items()}
+
+
+@pytest.fixture(scope="module")
+def forks():
+    """Commands that start at once."""
+    made = Forks()
+    yield made
+    made.close()
 
 
 LONGEST = (

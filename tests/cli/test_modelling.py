@@ -6,8 +6,6 @@ import csv
 import json
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 import time
 from pathlib import Path
@@ -16,6 +14,7 @@ import numpy as np
 import pytest
 from test_cli import as_json, run
 
+from processes import gone, text_of
 from robustforge import cli
 from robustforge.model.problem_file import read_problem_file
 from robustforge.search import Search
@@ -86,28 +85,6 @@ def until_stored(count, part=SOLVE, seconds=30.0):
     end = time.monotonic() + seconds
     while len(rows("spring.db", part=part)) < count and time.monotonic() < end:
         time.sleep(0.01)
-
-
-def gone(pid, seconds=3.0):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        time.sleep(0.01)
-    return False
-
-
-def until(path, lines=1, seconds=30.0):
-    """Wait for a file to have so many lines; returns them."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if path.exists() and path.read_text().count("\n") >= lines:
-            return path.read_text().split()
-        time.sleep(0.005)
-    raise AssertionError(f"{path} never had {lines} lines")
 
 
 # --- check
@@ -352,6 +329,34 @@ def filled(path, value=worth, only=None):
     return len(found[:only])
 
 
+def test_runs_are_handed_on_to_another_search(folder):
+    as_json("solve", "spring.toml")
+    as_json("verify", "spring.toml", "--budget", "10")
+    assert run("runs", "spring.db", "--csv", "earlier.csv").stderr == (
+        "50 runs are in earlier.csv; 0 that failed are left out\n"
+    )
+    with open("earlier.csv", newline="") as file:
+        told = [tuple(map(float, row.values())) for row in csv.DictReader(file)]
+    assert [row[-1] for row in told] == [row[2] for part in (SOLVE, VERIFY) for row in rows("spring.db", part=part)]
+    assert all(worth(*row[:-1]) == row[-1] for row in told)
+    problem("longer", head=f'data = "earlier.csv"\n{HEAD}')
+    assert as_json("check", "longer.toml")["earlier"] == 50
+    assert as_json("solve", "longer.toml", "--store", "spring.db")["runs"] == 40
+    said = run("runs", "spring.db", "--csv", "all.csv", code=2).stderr
+    assert "spring.db has: spring, longer. Add --name." in said
+    run("runs", "spring.db", "--csv", "all.csv", "--name", "longer")
+    assert len(Path("all.csv").read_text().split()) == 91  # those that it was given, too
+
+
+def test_a_waiting_search_and_a_saved_design_are_told_apart_from_others(folder):
+    run("ask", "lab.toml")
+    assert as_json("runs", "lab.db")[0]["state"] == "waiting for values"
+    assert "width ([mm])" in " ".join(run("ask", "lab.toml").stdout.split())
+    as_json("solve", "spring.toml", "-o", "answer.json")
+    said = run("verify", "answer.json", code=2).stderr
+    assert "the design of a problem file is verified by running its model; answer.json is one. Give the file" in said
+
+
 def test_asked_and_told_by_csv_until_it_is_over_is_solved(folder):
     shown = run("ask", "lab.toml").stdout
     assert "points wait, 0 of 40 runs are there" in shown
@@ -568,61 +573,16 @@ echo $5 >> $4/log
 """
 
 
-FORKS = """
-import json, os, resource, signal, sys
-from robustforge.cli import main
-from robustforge.engine import machine
-from robustforge.cli import designs, models
-
-machine.prepare()
-signal.signal(signal.SIGINT, signal.default_int_handler)
-for line in sys.stdin:
-    order = json.loads(line)
-    if child := os.fork():
-        print(child, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-        continue
-    os.chdir(order["folder"])
-    for number, name in ((1, "stdout"), (2, "stderr")):
-        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-    if order["limit"]:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (order["limit"],) * 2)
-    main(order["arguments"])
-"""
-
-
-class Forks:
-    """Commands in processes of their own that need not import anything first: forks of one that did."""
-
-    def __init__(self):
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.process = subprocess.Popen([sys.executable, "-c", FORKS], **pipes)
-        self.pid = 0
-
-    def start(self, *arguments, limit=0):
-        order = {"arguments": arguments, "folder": os.getcwd(), "limit": limit}
-        print(json.dumps(order), file=self.process.stdin, flush=True)
-        self.pid = int(self.process.stdout.readline())
-
-    def end(self, number=0):
-        """Send a signal, if one is given, and wait; returns the exit code, and what was printed."""
-        if number:
-            os.kill(self.pid, number)
-        code = int(self.process.stdout.readline())
-        shown, said = (Path(name).read_text() for name in ("stdout", "stderr"))
-        for name in ("stdout", "stderr"):
-            Path(name).unlink()
-        assert "Traceback" not in said
-        return code, shown, said
-
-
-@pytest.fixture(scope="module")
-def forks():
-    made = Forks()
-    yield made
-    made.process.stdin.close()
-    assert made.process.wait(30) == 0
-    made.process.stdout.close()
+def ended(forks, pid, number=0):
+    """Send a command a signal, if one is given, and wait; returns its exit code, and what it printed."""
+    if number:
+        os.kill(pid, number)
+    code = forks.wait()
+    shown, said = (Path(name).read_text() for name in ("stdout", "stderr"))
+    for name in ("stdout", "stderr"):
+        Path(name).unlink()
+    assert "Traceback" not in said
+    return code, shown, said
 
 
 @pytest.fixture
@@ -635,8 +595,8 @@ def slow(folder, forks):
     def begin(runs, *arguments, **how):
         Path("slow").write_text(str(runs))
         Path("pids").unlink(missing_ok=True)
-        forks.start(*(arguments or ("solve", "spring.toml")), **how)
-        return forks
+        pid = forks.start(*(arguments or ("solve", "spring.toml")), **how)
+        return lambda number=0: ended(forks, pid, number)
 
     return begin
 
@@ -645,12 +605,12 @@ def slow(folder, forks):
     ("number", "options"), [(signal.SIGINT, []), (signal.SIGTERM, ["--json"]), (signal.SIGINT, ["--workers", "2"])]
 )
 def test_a_signal_ends_it_with_the_best_so_far_and_the_same_command_goes_on(folder, slow, number, options):
-    process = slow(30, "solve", "spring.toml", *options, "-o", "answer.json")
-    pids = until(folder / "pids", 1 + ("--workers" in options))
+    end = slow(30, "solve", "spring.toml", *options, "-o", "answer.json")
+    pids = text_of(folder / "pids", 1 + ("--workers" in options)).split()
     until_stored(30)
     said = run("solve", "spring.toml", code=2).stderr  # a second one at the same time
     assert "a store has one writer at a time; somebody else is writing to" in said
-    code, shown, said = process.end(number)
+    code, shown, said = end(number)
     assert code == cli.INTERRUPTED, said
     done = len(rows("spring.db"))
     assert done == 30 or ("--workers" in options and done == 31)
@@ -676,10 +636,10 @@ def test_a_signal_ends_it_with_the_best_so_far_and_the_same_command_goes_on(fold
 
 
 def test_ctrl_c_before_there_is_any_design(folder, slow):
-    process = slow(2, "solve", "spring.toml", "--json")
-    pids = until(folder / "pids")
+    end = slow(2, "solve", "spring.toml", "--json")
+    pids = text_of(folder / "pids").split()
     until_stored(2)
-    code, shown, _ = process.end(signal.SIGINT)
+    code, shown, _ = end(signal.SIGINT)
     assert code == cli.INTERRUPTED
     assert all(map(gone, pids))
     record = json.loads(shown, parse_constant=pytest.fail)
@@ -692,10 +652,10 @@ def test_ctrl_c_before_there_is_any_design(folder, slow):
 def test_ctrl_c_during_verify_and_check(folder, slow):
     as_json("solve", "spring.toml")
     for command in (["verify", "spring.toml", "--budget", "20"], ["check", "spring.toml"]):
-        process = slow(45 if command[0] == "verify" else 0, *command)
-        pids = until(folder / "pids")
+        end = slow(45 if command[0] == "verify" else 0, *command)
+        pids = text_of(folder / "pids").split()
         until_stored(5, VERIFY)
-        code, shown, said = process.end(signal.SIGINT)
+        code, shown, said = end(signal.SIGINT)
         assert code == cli.INTERRUPTED
         assert shown == ""
         assert said.startswith("interrupted: ")
@@ -712,7 +672,7 @@ def test_ctrl_c_during_verify_and_check(folder, slow):
 
 
 def test_a_disk_that_fills_up_is_told_in_a_sentence_and_it_goes_on_once_there_is_room(folder, slow):
-    code, shown, said = slow(999, limit=130_000).end()
+    code, shown, said = slow(999, limit=130_000)()
     assert code == 1
     assert shown == ""
     assert said.startswith("error: a store must be on a disk with room to write; writing to ")

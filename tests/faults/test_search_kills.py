@@ -8,8 +8,6 @@ import math
 import os
 import resource
 import signal
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -18,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from processes import alive, gone
 from robustforge.errors import ObjectiveError, StoreError
 from robustforge.model.problem_file import read_problem_file
 from robustforge.model.workforce import workforce
@@ -94,47 +93,6 @@ def solved(file, path, workers=1, notice=lambda search: None):
 
 # --- the solving process is killed
 
-FORKS = """
-import json, os, sys
-from robustforge.cli import main
-from robustforge.engine import machine
-from robustforge.cli import designs, models
-
-machine.prepare()
-for line in sys.stdin:
-    arguments = json.loads(line)
-    if child := os.fork():
-        print(child, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-        continue
-    os.dup2(2, 1)
-    main(arguments)
-"""
-
-
-class Forks:
-    """Commands in processes of their own that need not import anything first: forks of one that did."""
-
-    def __init__(self):
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-        self.process = subprocess.Popen([sys.executable, "-c", FORKS], **pipes)
-
-    def start(self, *arguments):
-        print(json.dumps(list(map(str, arguments))), file=self.process.stdin, flush=True)
-        return int(self.process.stdout.readline())
-
-    def wait(self):
-        return int(self.process.stdout.readline())
-
-
-@pytest.fixture(scope="module")
-def forks():
-    made = Forks()
-    yield made
-    made.process.stdin.close()
-    assert made.process.wait(30) == 0
-    made.process.stdout.close()
-
 
 @pytest.mark.parametrize(("kind", "workers"), [("command", 1), ("command", 2), ("function", 2)])
 def test_twenty_kills_at_random_moments_change_nothing(folder, forks, kind, workers):
@@ -148,7 +106,7 @@ def test_twenty_kills_at_random_moments_change_nothing(folder, forks, kind, work
     before: dict = {}
     for moment in np.sort(rng.integers(0, BUDGET - 25, KILLS)):
         already = len(lines(log))
-        child = forks.start(*solve)
+        child = forks.start(*solve, folder=folder)
         deadline = time.monotonic() + 30
         while len(lines(log)) < moment + already - len(before) and time.monotonic() < deadline:
             time.sleep(0.002)
@@ -161,7 +119,7 @@ def test_twenty_kills_at_random_moments_change_nothing(folder, forks, kind, work
         assert seen(file, after) <= points(lines(log))  # and what is stored was run
         before = after
     assert 0 < len(before) < BUDGET
-    forks.start(*solve)
+    forks.start(*solve, folder=folder)
     assert forks.wait() == 0
     rows = stored(path)
     assert all(rows[number] == row for number, row in before.items())
@@ -188,12 +146,12 @@ def seen(file, rows):
 def test_no_folder_of_a_run_is_left_by_a_search_that_was_killed(folder, forks):
     solve = ["solve", folder / "command.toml", "--store", folder / "killed.db", "--budget", 30]
     for moment in (3, 9):
-        child = forks.start(*solve)
+        child = forks.start(*solve, folder=folder)
         while len(lines(folder / "begun")) < moment:
             time.sleep(0.002)
         os.kill(child, signal.SIGKILL)
         forks.wait()
-    forks.start(*solve)
+    forks.start(*solve, folder=folder)
     assert forks.wait() == 0
     assert not (folder / "killed.db-runs").exists()
 
@@ -270,20 +228,6 @@ def misbehaving(folder, script, limit=0.5, budget=20):
     return read_problem_file(path)
 
 
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def all_gone(pids, seconds=3.0):
-    end = time.monotonic() + seconds
-    while any(map(alive, pids)) and time.monotonic() < end:
-        time.sleep(0.01)
-    return not any(map(alive, pids))
-
-
 def failures(rows):
     return {number: row.failure for number, row in rows.items() if row.failure}
 
@@ -297,7 +241,7 @@ def test_models_that_hang(folder, workers):
     assert time.monotonic() - begin < 15
     assert failures(rows) == dict.fromkeys((3, 7), "it took longer than 0.5 s")
     assert (answer.runs, answer.failures, answer.success) == (20, 2, True)
-    assert all_gone([pid for line in lines(folder / "pids") for pid in line])
+    assert all(map(gone, [pid for line in lines(folder / "pids") for pid in line]))
 
 
 def test_models_that_leave_somebody_behind(folder):
@@ -309,7 +253,7 @@ def test_models_that_leave_somebody_behind(folder):
     assert not failures(rows)
     pids = [line[0] for line in lines(folder / "pids")]
     assert len(pids) == 20
-    assert all_gone(pids)
+    assert all(map(gone, pids))
 
 
 def test_models_that_leave_somebody_out_of_reach(folder):

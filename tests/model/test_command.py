@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import gone, text_of
 from robustforge.errors import ModelError
 from robustforge.model import process
 from robustforge.model.command import Command
@@ -51,29 +52,6 @@ def run(tmp_path, temporary, runs):
         return outcome
 
     return once
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that nobody has reaped yet is dead."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def gone(pid: int, seconds: float = 2.0) -> bool:
-    end = time.monotonic() + seconds
-    while alive(pid) and time.monotonic() < end:
-        time.sleep(0.01)
-    return not alive(pid)
-
-
-def until(path: Path, seconds: float = 10.0) -> str:
-    """What a file holds, once it holds a line."""
-    end = time.monotonic() + seconds
-    while not (path.exists() and path.read_text().endswith("\n")) and time.monotonic() < end:
-        time.sleep(0.01)
-    return path.read_text()
 
 
 def test_values_come_by_argument(run):
@@ -270,7 +248,7 @@ def test_all_can_be_interrupted_at_once(tmp_path, temporary):
     command = Command(("sh", "{here}/model.sh", "{here}", "{a:.0f}"), tmp_path)
     with Runs() as runs, ThreadPoolExecutor(2) as pool:
         futures = [pool.submit(command.run, {"a": float(i)}, i, runs) for i in range(4)]
-        pids = [int(until(tmp_path / f"pid{i}")) for i in range(2)]
+        pids = [int(text_of(tmp_path / f"pid{i}")) for i in range(2)]
         begin = time.monotonic()
         runs.kill()
         outcomes = [future.result() for future in futures]
@@ -301,7 +279,7 @@ def test_an_exception_in_the_midst_leaves_nothing_behind(tmp_path, temporary, ru
     (tmp_path / "model.sh").write_text("echo $$ > $1/pid; sleep 60")
 
     def interrupt(listener, time_limit):
-        until(tmp_path / "pid")
+        text_of(tmp_path / "pid")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(process._Listener, "listen", interrupt)

@@ -11,31 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from processes import alive, gone, text_of
 from robustforge.model import guard
 from robustforge.model.runs import Runs
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that nobody has reaped yet is dead."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def gone(pid: int, seconds: float = 2.0) -> bool:
-    end = time.monotonic() + seconds
-    while alive(pid) and time.monotonic() < end:
-        time.sleep(0.01)
-    return not alive(pid)
-
-
-def until(path: Path, seconds: float = 10.0) -> int:
-    """The number that a file holds, once it holds a line."""
-    end = time.monotonic() + seconds
-    while not (path.exists() and path.read_text().endswith("\n")) and time.monotonic() < end:
-        time.sleep(0.01)
-    return int(path.read_text())
 
 
 @pytest.fixture
@@ -130,7 +108,7 @@ def test_models_end_with_a_search_that_is_killed(tmp_path, how):
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     search = subprocess.Popen([sys.executable, "-c", SEARCH, str(tmp_path), how], env=environment)
     try:
-        pids = [until(tmp_path / name) for name in ("pid", "child")]
+        pids = [int(text_of(tmp_path / name)) for name in ("pid", "child")]
         assert all(map(alive, pids))
     finally:
         search.kill()
@@ -139,7 +117,7 @@ def test_models_end_with_a_search_that_is_killed(tmp_path, how):
         assert all(map(gone, pids))
     finally:
         if how == "fork":
-            os.kill(until(tmp_path / "fork"), signal.SIGKILL)
+            os.kill(int(text_of(tmp_path / "fork")), signal.SIGKILL)
 
 
 def test_models_of_threads_nobody_waits_for_end_with_the_interpreter(tmp_path):
@@ -148,7 +126,7 @@ def test_models_of_threads_nobody_waits_for_end_with_the_interpreter(tmp_path):
         "threading.Thread(target=run, daemon=True).start()\nwhile not (here / 'pid').exists(): time.sleep(0.01)\n"
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path), "plain"], timeout=30).returncode == 0
-    assert gone(until(tmp_path / "pid"))
+    assert gone(int(text_of(tmp_path / "pid")))
 
 
 def guard_of(runs: Runs) -> subprocess.Popen[bytes]:

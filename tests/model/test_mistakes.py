@@ -85,7 +85,7 @@ def test_arguments(here, arguments, where, words):
         ({"stdin": "none.txt"}, "stdin", "none.txt does not exist"),
         ({"json": "../x.json"}, "json", "got '../x.json'"),
         ({"json": "deck.cir", "templates": ("deck.cir",)}, "json", "is that of a template"),
-        ({"reading": Reading("/tmp/out")}, "result.file", "got '/tmp/out'"),
+        ({"reading": Reading("/out")}, "result.file", "got '/out'"),
         ({"reading": Reading(pattern="(")}, "result.pattern", "missing )"),
         ({"reading": Reading(pattern="a")}, "result.pattern", "'a' has none"),
         ({"reading": Reading(pattern="(a)(b)")}, "result.pattern", "'(a)(b)' has 2"),

@@ -120,8 +120,10 @@ def test_other_settings_are_refused(problem, tmp_path):
     solved(problem(), tmp_path / "s.db")
     with pytest.raises(StoreError, match="budget is 60, not 61"):
         solved(problem(PROBLEM.replace("60", "61")), tmp_path / "s.db")
-    with pytest.raises(StoreError, match="variables"):
+    with pytest.raises(StoreError, match=r'differ; variables\.a\.tolerance is "±0\.2", not "±0\.3"\.'):
         solved(problem(PROBLEM.replace("0.2", "0.3")), tmp_path / "s.db")
+    with pytest.raises(StoreError, match=r"heuristic\..*; and \d+ more"):
+        solved(problem(PROBLEM.replace("rpso+dd", "champion/30d/general")), tmp_path / "s.db")
 
 
 def test_maximising_is_minimising_upside_down(problem, tmp_path):

@@ -121,13 +121,18 @@ def evolve(
     ctx.exit(0 if record["champion"]["works"] else FAILED)
 
 
-@click.command(epilog=examples("robustforge runs runs.db"))
+@click.command(epilog=examples("robustforge runs runs.db", "robustforge runs filter.db --csv earlier.csv"))
 @click.argument("store")
+@click.option("--csv", "output", metavar="FILE", help="Write the runs of a model there, as `data` of a problem file.")
+@click.option("--name", metavar="NAME", show_default="the only one", help="Of which search.")
 @json_option
-def runs(store: str, as_json: bool) -> None:
+def runs(store: str, output: str | None, name: str | None, as_json: bool) -> None:
     """List what a store holds, also while a run goes on."""
-    from robustforge.cli import evolutions, outcomes
+    from robustforge.cli import evolutions, models, outcomes
 
+    if output:
+        count, failed = models.write_runs(store, name, output)
+        click.echo(f"{count:,} runs are in {output}; {failed:,} that failed are left out", err=True)
     rows = evolutions.run_rows(store)
     give(rows, as_json, lambda: outcomes.show_runs(rows))
 

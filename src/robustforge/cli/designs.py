@@ -123,7 +123,7 @@ def show_design(record: Record, path: str, store: str | None, name: str | None =
         between = f"{number(low)} and {number(top)}" if low < top else ""
         table.add_row(Text(each["name"], style="bold"), number(each["value"]), each["unit"], each["tolerance"], between)
     text = paragraphs(9)
-    text.add_row("heuristic", record["heuristic_name"])
+    text.add_row("heuristic", f"{record['heuristic_name']}, at most {record['in_flight']} runs at a time")
     text.add_row("outcome", record["message"])
     option = "".join(f" --{key} {shlex.quote(word)}" for key, word in (("store", store), ("name", name)) if word)
     hint = f"robustforge verify {path}{option} looks for a worse case; robustforge report {record['store']} shows all."
@@ -151,9 +151,10 @@ def show_verified(record: Record) -> None:
     failed = f", {record['failures']} failed" if record["failures"] else ""
     spent = f"after {record['runs']:,} further run{'s' if record['runs'] != 1 else ''}{failed}"
     table.add_row("attacked", _value(record["worst"]), spent)
-    drivers = columns("variable", "at the worst point", "change across its tolerance")
+    drivers = columns("variable", "at the worst point", "unit", "change across its tolerance")
     for name, slope in record["slopes"].items():
-        drivers.add_row(Text(name, style="bold"), number(record["worst_point"][name]), f"{slope:+.4g}" if slope else "")
+        point = (number(record["worst_point"][name]), record["units"][name])
+        drivers.add_row(Text(name, style="bold"), *point, f"{slope:+.4g}" if slope else "")
     show(
         title(f"{record['name']}: the worst within the tolerances"),
         "",
@@ -171,7 +172,7 @@ def show_points(record: Record, path: str, output: str | None) -> None:
         show(Text(f"The search is over: {record['runs']:,} runs are in {record['store']}."))
         return
     names = [key for key in points[0] if key != "id"]
-    table = columns("id", *names)
+    table = columns("id", *(f"{name} ({unit})" if (unit := record["units"][name]) else name for name in names))
     for point in points:
         table.add_row(Text(str(point["id"]), style="bold"), *(number(point[name]) for name in names))
     told = f"robustforge tell {path} {output}" if output else f"robustforge tell {path} {points[0]['id']} VALUE"

@@ -131,10 +131,16 @@ def _search_row(store: Store, experiment: Experiment, held: bool) -> Record:
         "budget": experiment.settings["budget"],
         "verified": sum(row.part == VERIFY for row in rows),
         "failures": sum(bool(row.failure) for row in rows),
-        "state": "finished" if experiment.ended else "running" if held else "interrupted",
+        "state": _search_state(experiment, held),
         "begun": experiment.begun,
         "ended": experiment.ended,
     }
+
+
+def _search_state(experiment: Experiment, held: bool) -> str:
+    if experiment.ended:
+        return "finished"
+    return "running" if held else "interrupted" if experiment.settings["model"] else "waiting for values"
 
 
 def champion_record(path: str, name: str | None) -> tuple[Record, Heuristic]:
@@ -143,7 +149,7 @@ def champion_record(path: str, name: str | None) -> tuple[Record, Heuristic]:
     Of one that is not finished, it is the best of its last complete generation.
     """
     with Store.read(path) as store:
-        experiment = _chosen(store, name)
+        experiment = store.chosen(name)
         members = store.members(experiment)
         if not members:
             raise StoreError(
@@ -165,19 +171,6 @@ def champion_record(path: str, name: str | None) -> tuple[Record, Heuristic]:
             "heuristic": json.loads(heuristic.to_json()),
         }
         return record, heuristic
-
-
-def _chosen(store: Store, name: str | None) -> Experiment:
-    """Return the experiment of a name, or the only one."""
-    if name is not None:
-        return store.experiment(name)
-    every = store.experiments()
-    if not every:
-        raise StoreError("a store must hold a run", f"{store.path} has none yet", "Wait, or begin one with `evolve`")
-    if len(every) > 1:
-        names = ", ".join(experiment.name for experiment in every) or "none"
-        raise StoreError("a store with several runs needs a name", f"{store.path} has: {names}", "Add --name")
-    return every[0]
 
 
 def _means(store: Store, experiment: Experiment, stage: int, id: str) -> list[Record]:

@@ -77,7 +77,7 @@ def solve_file(
 ) -> None:
     """Solve a problem file, as `solve` does."""
     from robustforge.cli import designs, models, records
-    from robustforge.search import Search, answer_of
+    from robustforge.search import Search
     from robustforge.store import Store
 
     records.check_folder(output)
@@ -92,16 +92,15 @@ def solve_file(
                 search.solve(submit, notice)
         except KeyboardInterrupt:
             interrupted = True
-        answer = answer_of(file, search.result())
-    record = models.design_record(file, answer, where, time.perf_counter() - started)
+        record = models.design_record(search, where, time.perf_counter() - started)
     try:
         records.save(record, output)
     finally:
         give(record, as_json, lambda: designs.show_design(record, target, store, changes.get("name")))
     if interrupted:
-        click.echo(f"interrupted: {answer.runs} runs are in {where}; the same command goes on from there", err=True)
+        click.echo(f"interrupted: {record['runs']} runs are in {where}; the same command goes on from there", err=True)
         ctx.exit(INTERRUPTED)
-    ctx.exit(0 if answer.success else FAILED)
+    ctx.exit(0 if record["success"] else FAILED)
 
 
 def verify_file(ctx: click.Context, target: str, store: str | None, budget: int, as_json: bool, changes: Any) -> None:

@@ -10,18 +10,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from robustforge.cli.listings import Record, preset_name
+from robustforge.cli.records import DESIGN_FORMAT
 from robustforge.engine import Optimizer
 from robustforge.engine.optimizer import resolve_heuristic
 from robustforge.errors import ProblemError, ProblemFileError
-from robustforge.model.earlier import read_earlier
+from robustforge.model.earlier import VALUE, read_earlier
 from robustforge.model.outcome import Outcome
 from robustforge.model.problem_file import ProblemFile
 from robustforge.model.reading import number
 from robustforge.model.workforce import Submit, workforce
-from robustforge.search import Answer, Search, Verified, answer_of, heuristic_of
+from robustforge.search import Search, Verified, answer_of, heuristic_of
+from robustforge.store import SEARCH, Store
 
-DESIGN_FORMAT = "robustforge-design/1"
 FAILED_WORD = "failed"
 
 
@@ -40,8 +43,9 @@ def running(file: ProblemFile, store: str, keep: bool) -> Iterator[Submit]:
         yield submit
 
 
-def design_record(file: ProblemFile, answer: Answer, store: str, seconds: float) -> Record:
+def design_record(search: Search, store: str, seconds: float) -> Record:
     """Return what a search came to."""
+    file, answer = search.file, answer_of(search.file, search.result())
     return {
         "format": DESIGN_FORMAT,
         "name": file.name,
@@ -61,6 +65,7 @@ def design_record(file: ProblemFile, answer: Answer, store: str, seconds: float)
         "budget": file.budget,
         "seed": file.seed,
         "heuristic_name": heuristic_name(file),
+        "in_flight": search.optimizer.width,
         "store": store,
         "seconds": seconds,
     }
@@ -69,7 +74,8 @@ def design_record(file: ProblemFile, answer: Answer, store: str, seconds: float)
 def verified_record(file: ProblemFile, found: Verified, store: str, budget: int) -> Record:
     """Return what an attack came to; the strongest drivers first."""
     slopes = dict(sorted(found.slopes.items(), key=lambda item: -abs(item[1])))
-    return {"name": file.name, "goal": file.goal, **asdict(found), "slopes": slopes, "budget": budget, "store": store}
+    rest = {"units": units(file), "budget": budget, "store": store}
+    return {"name": file.name, "goal": file.goal, **asdict(found), "slopes": slopes, **rest}
 
 
 def plan_record(file: ProblemFile) -> Record:
@@ -111,6 +117,7 @@ def points_record(search: Search, store: str) -> Record:
     points = [{"id": number, **search.file.variables.decode(x)} for number, x in search.optimizer.ask()]
     return {
         "name": search.file.name,
+        "units": units(search.file),
         "points": points,
         "runs": search.runs,
         "budget": search.file.budget,
@@ -122,9 +129,23 @@ def write_points(record: Record, path: str) -> None:
     """Write the points that wait as CSV, with an empty column for the values."""
     columns = list(record["points"][0]) if record["points"] else ["id"]
     with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [*columns, "value"])
+        writer = csv.DictWriter(file, [*columns, VALUE])
         writer.writeheader()
         writer.writerows({key: _exactly(value) for key, value in point.items()} for point in record["points"])
+
+
+def write_runs(path: str, name: str | None, output: str) -> tuple[int, int]:
+    """Write what a model said in a search as CSV that a problem file can begin with; how many runs, how many failed."""
+    with Store.read(path) as store:
+        experiment = store.chosen(name, SEARCH)
+        variables, rows = Search.look(store, experiment).file.variables, store.evaluations(experiment)
+    said = [row for row in rows if not row.failure]
+    with open(output, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([*variables.names, VALUE])
+        for row in said:
+            writer.writerow(map(repr, [*variables.decode(np.array(row.x)).values(), row.value]))
+    return len(said), len(rows) - len(said)
 
 
 def parse_told(what: str, value: str | None) -> list[tuple[int, Outcome]]:
@@ -159,8 +180,13 @@ def told_record(search: Search, count: int, store: str) -> Record:
     """Return how far a search is that is told values."""
     record = points_record(search, store)
     over = search.optimizer.over
-    found = design_record(search.file, answer_of(search.file, search.result()), store, 0.0) if over else None
+    found = design_record(search, store, 0.0) if over else None
     return {**record, "told": count, "over": over, "answer": found}
+
+
+def units(file: ProblemFile) -> dict[str, str]:
+    """Return the unit of each variable; an empty text for none."""
+    return {each.name: each.unit for each in file.variables.each}
 
 
 def heuristic_name(file: ProblemFile) -> str:

@@ -85,7 +85,7 @@ def _bred_table(rows: list[Record]) -> Table:
 
 
 def _searched_table(rows: list[Record]) -> Table:
-    table = columns("search", "variables", "runs", "to verify", "failed", "state", "begun")
+    table = columns("search", "variables", "runs", "verifying", "failed", "state", "begun")
     for row in rows:
         counts = (str(row["variables"]), f"{row['runs']:,} of {row['budget']:,}", f"{row['verified']:,}", _failed(row))
         table.add_row(Text(row["name"], style="bold"), *counts, row["state"], row["begun"][:10])

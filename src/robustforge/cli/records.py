@@ -18,6 +18,7 @@ from robustforge.cli.listings import Record, preset_name
 from robustforge.errors import ProblemError
 from robustforge.problem import Problem
 
+DESIGN_FORMAT = "robustforge-design/1"
 RESULT_FORMAT = "robustforge-result/1"
 VERIFICATION_FORMAT = "robustforge-verification/1"
 
@@ -142,6 +143,9 @@ def parse_result(text: str, where: str) -> Record:
     except (ValueError, RecursionError) as error:
         raise ProblemError("a result must be JSON", f"reading {where} failed: {error}", _FIX) from error
     given = data.get("format") if isinstance(data, dict) else data
+    if given == DESIGN_FORMAT:
+        fix = "Give the file instead: robustforge verify FILE.toml"
+        raise ProblemError("the design of a problem file is verified by running its model", f"{where} is one", fix)
     if given != RESULT_FORMAT:
         raise ProblemError(f'a result must say "format": "{RESULT_FORMAT}"', f"{where} has {_short(given)}", _FIX)
     spec = _entry(data, "problem", dict, where)

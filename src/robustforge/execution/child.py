@@ -10,7 +10,7 @@ import sys
 import time
 from multiprocessing import Pipe
 
-from robustforge.execution.deaths import NotStarted, OutOfMemory, OutOfTime, WorkerDied, words
+from robustforge.execution.deaths import DiedEarlier, NotStarted, OutOfMemory, OutOfTime, WorkerDied, words
 
 _PATIENCE = 120.0
 """Seconds to start, and to load a task: importing what it needs may be slow, and is no part of the task."""
@@ -50,11 +50,6 @@ class Child:
                     os.close(end)
             ours.pop_all()
 
-    @property
-    def alive(self) -> bool:
-        """Whether the process still runs."""
-        return self._process.poll() is None
-
     def run(self, task: bytes) -> bytes:
         """Have a task carried out.
 
@@ -84,7 +79,7 @@ class Child:
         except (EOFError, OSError):
             if not self._started:
                 raise NotStarted(f"a process died while it started ({words(self.end())})") from None
-            raise WorkerDied(f"the process died ({words(self.end())})") from None
+            raise (WorkerDied if kind else DiedEarlier)(f"the process died ({words(self.end())})") from None
         if kind == "out of memory":
             raise OutOfMemory(f"it needed more than {self.memory_limit / 2**20:.0f} MB")
         return outcome
@@ -133,7 +128,7 @@ class Child:
             if time.monotonic() >= deadline:
                 self.kill()
                 raise TimeoutError
-            if not self.alive and not self._connection.poll():
+            if self._process.poll() is not None and not self._connection.poll():
                 raise EOFError
         kind, outcome, resident = self._connection.recv()
         return kind, outcome, resident

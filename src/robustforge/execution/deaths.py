@@ -22,6 +22,10 @@ class WorkerDied(WorkerError):  # noqa: N818
     """The process of the task died: it crashed, exited, or was killed by someone else."""
 
 
+class DiedEarlier(WorkerDied):
+    """The process died before it had taken the task: the task is to blame if a fresh process dies of it as well."""
+
+
 class NotStarted(WorkerError):  # noqa: N818
     """There was no worker to take the task; the task is not to blame."""
 

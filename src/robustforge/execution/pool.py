@@ -22,7 +22,7 @@ import cloudpickle
 
 from robustforge.errors import ExecutionError
 from robustforge.execution.child import Child
-from robustforge.execution.deaths import NotStarted, WorkerDied, WorkerError
+from robustforge.execution.deaths import DiedEarlier, NotStarted, WorkerDied, WorkerError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -219,15 +219,15 @@ def _supervise(desk: _Desk) -> None:
 
 def _serve(desk: _Desk, child: Child | None, future: Future[Any], task: bytes) -> Child | None:
     """Carry out one task, and see to it that its future is answered; returns the child if it can serve on."""
+    is_fresh = child is None
     try:
-        if child is not None and not child.alive:  # it died after its last task: no fault of this one
-            desk.dismiss(child)
-            child = None
         child = child or desk.hire()
         outcome = child.run(task)
     except Exception as error:
         if child is not None:
             desk.dismiss(child)
+        if isinstance(error, DiedEarlier) and not is_fresh:  # after its last task, perhaps: no fault of this one
+            return _serve(desk, None, future, task)
         future.set_exception(_verdict(desk, error))
         return None
     _answer(future, outcome)

@@ -92,7 +92,8 @@ class Database:
         """
         where = str(Path(path).absolute())
         if not Path(where).is_file():
-            raise StoreError("a store must be a file that exists", f"there is no {path}", "`evolve --store` makes one")
+            fix = "`solve FILE.toml`, `evolve` and `assess` make one"
+            raise StoreError("a store must be a file that exists", f"there is no {path}", fix)
         for mode in _WAYS_TO_READ:
             made = cls(f"{Path(where).as_uri()}?{mode}", where)
             try:

@@ -22,6 +22,9 @@ from robustforge.store.records import EVOLUTION, SEARCH, Assessed, Evaluation, E
 
 _ASSESSED = ", ".join(field.name for field in fields(Assessed))
 _EVALUATION = ", ".join(field.name for field in fields(Evaluation))
+_TOLD = 4
+"""Differences of settings that are told."""
+
 _VECTORS, _TEXTS = ("curve", "x"), ("failure", "tail")
 
 
@@ -144,6 +147,18 @@ class Store(Database):
             raise UnknownNameError("run in this store", name, known, f"robustforge runs {self.path}")
         return known[name]
 
+    def chosen(self, name: str | None, kind: str = EVOLUTION) -> Experiment:
+        """Return the experiment of a name, or the only one of its kind if there is no name."""
+        every = self.experiments(kind)
+        if name is not None or len(every) == 1:
+            return self.experiment(name or every[0].name, kind)
+        if every:
+            fact = f"{self.path} has: {', '.join(experiment.name for experiment in every)}"
+            raise StoreError("one of several needs its name", fact, "Add --name")
+        begin = "solve" if kind == SEARCH else "evolve"
+        fact = f"there is no {kind} in {self.path} yet"
+        raise StoreError("only what a store holds can be looked at", fact, f"Begin one with `{begin}`")
+
     def runs(self, experiment: Experiment) -> list[Run]:
         """Return all runs of an experiment, sorted by key."""
         columns = ", ".join(field.name for field in fields(Run))
@@ -203,19 +218,30 @@ class Store(Database):
 def _check_same(known: Experiment, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]) -> None:
     """Refuse to go on with other settings, and say which differ."""
     if kind != known.kind:
-        raise StoreError("a name stands for one thing", f"{known.name!r} is an {known.kind}", "Choose another name")
-    every = dict.fromkeys([*known.settings, *settings])
-    differ = [key for key in every if known.settings.get(key) != settings.get(key)]
-    if differ:
-        both = {key: (known.settings.get(key), settings.get(key)) for key in differ}
+        raise StoreError(
+            "a name stands for one thing", f"{known.name!r} is of the kind {known.kind}", "Choose another name"
+        )
+    before, now = _entries(known.settings), _entries(settings)
+    both = {key: (before.get(key), now.get(key)) for key in {**before, **now} if before.get(key) != now.get(key)}
+    if both:
         if "grammar" in both:
             both["grammar"] = (_grammar_words(known.grammar), _grammar_words(grammar))
         facts = [f"{key} is {_short(one)}, not {_short(other)}" for key, (one, other) in both.items()]
+        more = [f"and {len(facts) - _TOLD} more"] if len(facts) > _TOLD else []
         raise StoreError(
             f"a run goes on with the settings that it began with; those of {known.name!r} differ",
-            "; ".join(facts),
+            "; ".join([*facts[:_TOLD], *more]),
             "Give the same settings to go on, or another name to begin anew",
         )
+
+
+def _entries(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Return settings with what is inside of others by its whole name, as in "variables.R1.bounds"."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        inside = isinstance(value, dict) and value
+        found.update(_entries(value, f"{above}{key}.") if inside else {f"{above}{key}": value})
+    return found
 
 
 def _grammar_words(grammar: Mapping[str, Any]) -> Any:
@@ -250,5 +276,5 @@ def _now() -> str:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value)
+    text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:77] + "..."
