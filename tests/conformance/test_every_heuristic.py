@@ -11,6 +11,7 @@ from robustforge.components import (
     Capability,
     Clamp,
     DescentMovement,
+    Final,
     Inner,
     InnerForm,
     Movement,
@@ -20,15 +21,22 @@ from robustforge.components import (
     Outer,
     PlainMovement,
     RandomSampling,
+    RegressionSearch,
     RelocatingMovement,
     Relocation,
+    Restart,
+    Returned,
     Ring,
+    Structure,
     Swarm,
 )
 from robustforge.components.baseline import Baseline, Inertia
 from robustforge.core.component import Component
 
-SLOTS = (Outer, Network, Baseline, Mutation, Movement, Relocation, Clamp, InnerForm)
+SLOTS = (
+    *(Outer, Network, Baseline, Mutation, Movement, Relocation, Clamp, InnerForm),
+    *(Restart, Returned, Structure, Final),
+)
 COMPONENTS = [component for slot in SLOTS for component in slot.alternatives()]
 BOUNDS = {1: [(-3.0, 5.0)], 2: [(-3.0, 5.0)] * 2, 30: [(-3.0, 5.0)] * 30}
 
@@ -39,6 +47,12 @@ def heuristic_with(component: type[Component], group: int = 5, stopping: bool = 
     inner = Inner(0.05, made if isinstance(made, InnerForm) else RandomSampling(), True, True, stopping)
     if isinstance(made, Outer) and not isinstance(made, Swarm):
         return rf.Heuristic(made, inner)
+    if isinstance(made, (Restart, Returned)):
+        search = rf.grammar("extended").derive(RegressionSearch, np.random.default_rng(7))
+        return rf.Heuristic(search.replace(**{type(made).slot().__name__.lower(): made}), inner)
+    if isinstance(made, (Structure, Final)):
+        plain = rf.heuristic("rpso")
+        return rf.Heuristic(plain.outer, plain.inner, **{type(made).slot().__name__.lower(): made})
     movement: Movement = made if isinstance(made, Movement) else PlainMovement()
     movement = RelocatingMovement(made) if isinstance(made, Relocation) else movement
     capability = Capability(

@@ -12,6 +12,7 @@ import pytest
 
 import robustforge as rf
 from robustforge.components import (
+    AsItIs,
     Clan,
     Constriction,
     DescentSearch,
@@ -22,6 +23,7 @@ from robustforge.components import (
     LehRelocation,
     LehSearch,
     Network,
+    NoTest,
     Outer,
     Ring,
     Swarm,
@@ -132,13 +134,18 @@ def steps(chosen):
     }
 
 
+OLD = {"outer": ["Swarm", "Descent search", "LEH search"], "structure": ["None"], "final": ["None"]}
+"""The searches whose listing is Algorithm 1."""
+
+
 def drawn(count):
     """Yield random heuristics of components that have lines of their own; others are heard in their own words."""
+    grammar = rf.grammar("extended", only={**OLD, "innerform": ["Random sampling", "In PSO", "In GA"]})
     for seed in range(count):
-        chosen = rf.grammar("extended").random(np.random.default_rng(seed))
+        chosen = grammar.random(np.random.default_rng(seed))
         parts = {type(value) for _, field, value in nodes(chosen) if field.is_component and type(value).verbs}
-        if parts - {Swarm, DescentSearch} <= set(module._LINES):
-            yield chosen
+        assert parts - {Swarm, DescentSearch, NoTest, AsItIs} <= set(module._LINES)
+        yield chosen
 
 
 def joined(chosen, budget=2000):
@@ -267,3 +274,20 @@ def test_a_foreign_component_speaks_for_itself(monkeypatch):
     chosen = rf.heuristic("rpso")
     assert "particles keep to themselves" in listing(chosen.replace(outer=chosen.outer.replace(network=Alone())))
     assert "Walk learns from them, and moves: one candidate stumbles on" in joined(chosen.replace(outer=Walk()))
+
+
+@pytest.mark.parametrize("outer", ["Regression search", "Coordinate search", "Evolution strategy", "Gradient search"])
+def test_a_search_beyond_swarms_lists_its_numbers_and_what_is_before_and_after_it(outer):
+    grammar = rf.grammar("extended", only={"outer": [outer]})
+    for seed in range(40):
+        chosen = grammar.random(np.random.default_rng(seed))
+        text = joined(chosen)
+        words = text.replace("%", " ").replace("/", " ")
+        numbers = set(re.findall(r"[\d.]+(?:e-\d+)?", words)) | {"32"}
+        for path, field, value in nodes(chosen.outer):
+            shown = {f"{value:.3g}", f"{value:.2g}", f"{100 * value:.2g}", str(value - 1)} if field.range else set()
+            assert not field.range or path == ("resolution",) or path == ("least",) or shown & numbers, (path, value)
+        assert ("f(a) + f(b) = f(c) + f(c')" in text) == (chosen.structure.title == "Additivity")
+        assert ("kept back for this" in text) == (chosen.final.title == "Worst of few")
+        assert ("this search ends" in text) == (chosen.components()["stopping"] == "Yes")
+        assert max(map(len, listing(chosen).splitlines())) <= module.WIDTH

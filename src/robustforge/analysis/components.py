@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from robustforge.analysis.evidence import Outcome
-from robustforge.components import Swarm
+from robustforge.components import Clamp, Final, Outer, Restart, Returned, Structure, Swarm
 from robustforge.errors import AssessmentError, UnknownNameError
 from robustforge.heuristic import Heuristic
 from robustforge.tables import Table
@@ -32,10 +32,14 @@ COMPONENTS: Mapping[str, str] = {
     "r3": "Form of r3 vector",
     "outer": "Form of outer search",
     "clamp": "Form of velocity clamp",
+    "structure": "Structure test",
+    "restart": "Restarts",
+    "returned": "Returned point",
+    "final": "Final check",
 }
-"""What is looked at, in the paper's order and words; the last two are beyond the paper, and shown where they vary."""
+"""What is looked at, in the paper's order and words; what is beyond the paper comes last, and is shown if it varies."""
 
-BEYOND_PAPER = ("outer", "clamp")
+BEYOND_PAPER = ("outer", "clamp", "structure", "restart", "returned", "final")
 NOT_APPLICABLE = "Not applicable"
 DECILES = 10
 
@@ -62,14 +66,20 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
     "mutation": {"None": "None", "Uniform": "Random", "Gaussian": "Gaussian"},
     "relocation": {"LEH relocation": "LEH", "Random relocation": "Random"} | _NOT_APPLICABLE,
     "r3": {"random": "Random", "unity": "Unity"} | _NOT_APPLICABLE,
-    "outer": {"Swarm": "Swarm", "Descent search": "Descent search", "LEH search": "LEH search"},
-    "clamp": {"None": "None", "Width": "Width"},
+    **{
+        slot: {part.title: part.title for part in kind.alternatives()}
+        for slot, kind in {"outer": Outer, "clamp": Clamp, "structure": Structure, "final": Final}.items()
+    },
+    **{
+        slot: {part.title: part.title for part in kind.alternatives()} | _NOT_APPLICABLE
+        for slot, kind in {"restart": Restart, "returned": Returned}.items()
+    },
 }
 """From the titles of the components to the paper's words, in the paper's order."""
 
 _BEST_ORDER = (
     *("group", "inner", "movement", "network", "extent", "stopping", "n_dorm", "n_pbest"),
-    *("mutation", "baseline", "relocation", "r3", "outer", "clamp"),
+    *("mutation", "baseline", "relocation", "r3", *BEYOND_PAPER),
 )
 """The order of the paper's table of best heuristics."""
 

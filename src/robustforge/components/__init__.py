@@ -2,8 +2,30 @@
 
 from robustforge.components.baseline import Baseline, Constriction, Inertia
 from robustforge.components.clamp import Clamp, NoClamp, WidthClamp
+from robustforge.components.coordinate import CoordinateSearch
 from robustforge.components.descent import DescentDirections
-from robustforge.components.inner import Inner, InnerForm, InnerGa, InnerPso, RandomSampling, SurfaceSampling
+from robustforge.components.final import AsItIs, Final, WorstOfFew
+from robustforge.components.gradient import GradientSearch
+from robustforge.components.inner import (
+    Inner,
+    InnerForm,
+    InnerGa,
+    InnerPso,
+    Itself,
+    RandomSampling,
+    ShellPoint,
+    SurfaceSampling,
+)
+from robustforge.components.middle import (
+    FarRestart,
+    NoRestart,
+    RandomRestart,
+    Restart,
+    ReturnAverage,
+    ReturnBest,
+    Returned,
+    ReturnMiddle,
+)
 from robustforge.components.movement import (
     Capability,
     DescentMovement,
@@ -24,28 +46,39 @@ from robustforge.components.network import (
     VonNeumann,
 )
 from robustforge.components.outer import DescentSearch, LehSearch, Outer, Swarm
+from robustforge.components.regression import RegressionSearch
 from robustforge.components.relocation import LehRelocation, RandomRelocation, Relocation
+from robustforge.components.strategy import EvolutionStrategy
+from robustforge.components.structure import AdditivityTest, NoTest, Structure
 
 __all__ = [
+    "AdditivityTest",
+    "AsItIs",
     "Baseline",
     "Capability",
     "Clamp",
     "Clan",
     "Cluster",
     "Constriction",
+    "CoordinateSearch",
     "DescentDirections",
     "DescentMovement",
     "DescentSearch",
+    "EvolutionStrategy",
+    "FarRestart",
+    "Final",
     "Focal",
     "FullMovement",
     "GaussianMutation",
     "Global",
+    "GradientSearch",
     "Hierarchical",
     "Inertia",
     "Inner",
     "InnerForm",
     "InnerGa",
     "InnerPso",
+    "Itself",
     "LehRelocation",
     "LehSearch",
     "Movement",
@@ -53,16 +86,28 @@ __all__ = [
     "Network",
     "NoClamp",
     "NoMutation",
+    "NoRestart",
+    "NoTest",
     "Outer",
     "PlainMovement",
     "RandomRelocation",
+    "RandomRestart",
     "RandomSampling",
+    "RegressionSearch",
     "RelocatingMovement",
     "Relocation",
+    "Restart",
+    "ReturnAverage",
+    "ReturnBest",
+    "ReturnMiddle",
+    "Returned",
     "Ring",
+    "ShellPoint",
+    "Structure",
     "SurfaceSampling",
     "Swarm",
     "UniformMutation",
     "VonNeumann",
     "WidthClamp",
+    "WorstOfFew",
 ]

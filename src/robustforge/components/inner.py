@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numba import float64, int64
 
-from robustforge.core.compiler import compiled
+from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Component, Range
 from robustforge.core.random import Stream, below, in_unit_ball, in_unit_box, uniform
 from robustforge.core.state import Array, Floats, Plan, State, StateField, copy
@@ -40,6 +40,8 @@ class InnerForm(Component, slot=True):
     verbs: ClassVar[Mapping[str, tuple[Any, ...]]] = {"propose": (int64, int64), "absorb": (int64, int64, float64)}
     propose: ClassVar[Any]
     absorb: ClassVar[Any]
+    is_single: ClassVar[bool] = False
+    """Whether a search is one evaluation, whatever its extent."""
 
     def members(self, plan: Plan) -> int:
         """Return how many points an agent's search holds in memory."""
@@ -103,6 +105,36 @@ def _propose_sample(s: State, j: int, room: int) -> None:
 
 
 @compiled
+def propose_itself(s: State, j: int, room: int) -> None:
+    """Put the candidate itself into the batch."""
+    offset = s.batch_y[s.tally[0].batch]
+    offset[:] = 0.0
+    put(s, j, 0, offset)
+
+
+@inlined
+def _to_surface(offset: Floats, active: Array, is_box: bool) -> None:
+    """Move an offset outwards to the surface of the set: to a corner of a box."""
+    square = 0.0
+    for i in active:
+        if is_box:
+            offset[i] = 1.0 if offset[i] >= 0.0 else -1.0
+        square += offset[i] * offset[i]
+    if not is_box:
+        length = math.sqrt(square)
+        for i in active:
+            offset[i] /= length
+
+
+@compiled
+def _propose_shell_point(s: State, j: int, room: int) -> None:
+    offset = s.batch_y[s.tally[0].batch]
+    sample(s.rng, s.active, s.tally[0].is_box == 1, offset)
+    _to_surface(offset, s.active, s.tally[0].is_box == 1)
+    put(s, j, 0, offset)
+
+
+@compiled
 def _propose_opposites(s: State, j: int, room: int) -> None:
     offset, active, is_box = s.inner_x[j], s.active, s.tally[0].is_box == 1
     if s.taken[j] % 2 == 1:
@@ -110,15 +142,7 @@ def _propose_opposites(s: State, j: int, room: int) -> None:
             offset[i] = -offset[i]
     else:
         sample(s.rng, active, is_box, offset)
-        square = 0.0
-        for i in active:
-            if is_box:
-                offset[i] = 1.0 if offset[i] >= 0.0 else -1.0
-            square += offset[i] * offset[i]
-        if not is_box:
-            length = math.sqrt(square)
-            for i in active:
-                offset[i] /= length
+        _to_surface(offset, active, is_box)
     put(s, j, 0, offset)
 
 
@@ -245,6 +269,34 @@ class SurfaceSampling(InnerForm):
 
 
 @dataclass(frozen=True)
+class Itself(InnerForm):
+    """The candidate itself, and nothing around it: one evaluation."""
+
+    title: ClassVar[str] = "None"
+    extension: ClassVar[bool] = True
+    is_single: ClassVar[bool] = True
+    propose: ClassVar[Any] = staticmethod(propose_itself)
+    absorb: ClassVar[Any] = staticmethod(_absorb_nothing)
+
+    def words(self) -> str:
+        return "the candidate itself"
+
+
+@dataclass(frozen=True)
+class ShellPoint(InnerForm):
+    """One point on the surface of the set: one evaluation."""
+
+    title: ClassVar[str] = "Shell point"
+    extension: ClassVar[bool] = True
+    is_single: ClassVar[bool] = True
+    propose: ClassVar[Any] = staticmethod(_propose_shell_point)
+    absorb: ClassVar[Any] = staticmethod(_absorb_nothing)
+
+    def words(self) -> str:
+        return "a point drawn on the surface of the uncertainty set"
+
+
+@dataclass(frozen=True)
 class InnerPso(InnerForm):
     """A small swarm climbs in the set, a generation a round."""
 
@@ -311,4 +363,6 @@ class Inner(Component):
 
     def points(self, budget: int, agents: int) -> int:
         """Return the evaluations of a complete search."""
+        if self.form.is_single:
+            return 1
         return max(2, round(self.extent * budget / (4 * agents)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from robustforge.core.state import (
     PARTIAL,
     SPACE_EMPTY,
     STOPPED,
+    Plan,
     State,
     copy,
     fresh_velocity,
@@ -32,6 +33,14 @@ from robustforge.core.state import (
     offer,
     random_position,
 )
+
+
+class Steps(NamedTuple):
+    """An outer search in pseudo-code: what comes first, how candidates x_j are placed, what follows their values."""
+
+    first: tuple[str, ...]
+    place: tuple[str, ...]
+    learn: tuple[str, ...]
 
 
 class Outer(Component, slot=True):
@@ -61,6 +70,44 @@ class Outer(Component, slot=True):
     def uses_directions(self) -> bool:
         """Whether descent directions are computed, for which memory is needed."""
         return self.movement.directions is not None
+
+    @property
+    def offers_candidates(self) -> bool:
+        """Whether the best candidate by its inner search is returned, and personal bests are kept."""
+        return True
+
+    @property
+    def stops_above(self) -> str:
+        """What an inner search may be ended above, in words; empty if it never is."""
+        return "the candidate's own best"
+
+    @property
+    def uses_stopping(self) -> bool:
+        """Whether inner searches can be ended early."""
+        return bool(self.stops_above)
+
+    @property
+    def steps(self) -> Steps:
+        """What it does, in pseudo-code, for a listing; by default in its own words."""
+        return Steps(
+            (f"{self.title} places {self.agents} candidates x_j",),
+            (),
+            (f"{self.title} learns from them, and moves: {self.words()}",),
+        )
+
+    @property
+    def is_nominal(self) -> bool:
+        """Whether candidates are evaluated as they are, whatever the inner search."""
+        return False
+
+    @property
+    def parts(self) -> Mapping[str, Component | None]:
+        """The components inside that kernels look up, by the name of their slot in the machine."""
+        return {}
+
+    def room(self, plan: Plan) -> Mapping[str, int]:
+        """Return the memory that it needs beyond that of a swarm, as fields of the plan."""
+        return {}
 
 
 @compiled
@@ -179,6 +226,17 @@ class Swarm(Outer):
     @property
     def movement(self) -> Movement:
         return self.capability.movement
+
+    @property
+    def parts(self) -> Mapping[str, Component | None]:
+        return {
+            "network": self.network,
+            "mutation": self.mutation,
+            "baseline": self.capability.baseline,
+            "clamp": self.capability.clamp,
+            "descent": self.movement.directions,
+            "relocation": self.movement.rescue,
+        }
 
 
 @dataclass(frozen=True)

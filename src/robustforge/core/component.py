@@ -58,6 +58,11 @@ class Field:
         return issubclass(self.kind, Component)
 
     @property
+    def is_choice(self) -> bool:
+        """Whether the value is a component out of several that can stand there."""
+        return issubclass(self.kind, Component) and self.kind.is_slot
+
+    @property
     def optional(self) -> bool:
         """Whether the field came after the paper: it may be left out, and then changes nothing."""
         return self.default is not dataclasses.MISSING

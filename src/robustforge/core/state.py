@@ -31,6 +31,9 @@ BLOCK = 256
 # What an agent is doing in an iteration.
 OUTSIDE, SKIPPED, WAITING, SEARCHING, STOPPED, PARTIAL, DONE = range(7)
 
+# What a run is doing: testing for structure, about to begin its outer search, in it, checking what it came to.
+TESTING, BEGINNING, GOING, CHECKING = range(4)
+
 # Why a run ended.
 RUNNING, BUDGET_SPENT, SPACE_EMPTY, NOWHERE, FAILED = range(5)
 
@@ -44,10 +47,17 @@ TALLY = np.dtype(
             "dimension",  # variables
             "is_box",  # the set is a box (maximum norm) and not a ball (Euclidean norm)
             "clip",  # points are kept to the box: clipped, or, with a shrunken box, against rounding
+            "phase",  # TESTING, BEGINNING, GOING or CHECKING
             "agents",
+            "group",  # how many of them the outer search has
             "extent",  # evaluations in a complete inner search
+            "points",  # how many of them the outer search asks for
+            "nominal",  # candidates are evaluated as they are, whatever the inner search
+            "as_is",  # whether the outer search wants that
             "budget",  # evaluations in all
             "spent",  # evaluations taken in
+            "allowance",  # evaluations that the outer search may spend, structure test included
+            "reserve",  # evaluations to check what it came to
             "free",  # evaluations of the search not promised to any agent
             "batch",  # points that wait for a value
             "evaluated",  # how many of them a compiled objective has got to
@@ -114,6 +124,10 @@ class Plan:
     members: int = 1
     high_cost: int = 1
     known: int = 0  # points that were evaluated before
+    archive: int = 0  # candidates that an outer search remembers
+    matrix: int = 0  # rows of its model
+    middles: int = 0  # variables of its middle: all, or 0 for a search without one
+    axis: int = 0  # samples that it has room for along each axis
 
     @property
     def room(self) -> int:

@@ -20,24 +20,37 @@ from numba.experimental import structref
 from robustforge.components import (
     Baseline,
     Clamp,
+    Final,
     InnerForm,
     Mutation,
     Network,
     Outer,
     Relocation,
+    Restart,
+    Returned,
+    Structure,
+    coordinate,
     descent,
+    gradient,
     inner,
+    middle,
     network,
+    regression,
     relocation,
+    strategy,
 )
 from robustforge.components.descent import DescentDirections
+from robustforge.components.inner import propose_itself
 from robustforge.core.compiler import address, call, compiled, first_use_is_over, inlined, is_first_use
 from robustforge.core.component import Component, record
 from robustforge.core.history import neighbours, remember, worst_of
 from robustforge.core.state import (
+    BEGINNING,
     BUDGET_SPENT,
+    CHECKING,
     DONE,
     FAILED,
+    GOING,
     INFEASIBLE,
     MACHINE_FIELDS,
     NOWHERE,
@@ -48,6 +61,7 @@ from robustforge.core.state import (
     SEARCHING,
     SKIPPED,
     STOPPED,
+    TESTING,
     WAITING,
     Array,
     State,
@@ -70,6 +84,12 @@ SLOTS: dict[str, Any] = {
     "descent": DescentDirections,
     "relocation": Relocation,
     "inner": InnerForm,
+    "restart": Restart,
+    "returned": Returned,
+    "structure": Structure,
+    "other": Outer,
+    "final": Final,
+    "check": InnerForm,
 }
 """The slots whose component a kernel looks up, by the name of their record in the state."""
 
@@ -80,6 +100,11 @@ FIELDS = (
     *descent.STATE_FIELDS,
     *relocation.STATE_FIELDS,
     *inner.STATE_FIELDS,
+    *middle.STATE_FIELDS,
+    *regression.STATE_FIELDS,
+    *strategy.STATE_FIELDS,
+    *gradient.STATE_FIELDS,
+    *coordinate.STATE_FIELDS,
 )
 
 OVER, PAUSED, UNFINISHED = 0, -1, -2
@@ -105,16 +130,55 @@ def advance(s: State) -> int:
         if _propose(s) > 0:
             return t.batch
         if t.learnt == 0:
-            call(s.outer[0].learn, s)
+            _learn(s)
             t.learnt = 1
             if t.pause == 1:
                 return PAUSED
         if t.free == 0 and t.ending == RUNNING:
             t.ending = BUDGET_SPENT
+        if t.ending != RUNNING and t.reserve > 0:
+            if t.found == 1:
+                _check(s)
+                continue
+            t.free, t.reserve, t.ending = t.reserve, 0, RUNNING  # nothing to check: go on searching
         if t.ending == RUNNING:
             _next_iteration(s)
         if t.ending != RUNNING:
             _close(s)
+
+
+@inlined
+def _learn(s: State) -> None:
+    """Have what the searches of this iteration found taken in by whoever began them."""
+    phase = s.tally[0].phase
+    if phase == TESTING:
+        call(s.structure[0].judge, s)
+    elif phase == CHECKING:
+        call(s.final[0].decide, s)
+    else:
+        call(s.outer[0].learn, s)
+
+
+@inlined
+def _check(s: State) -> None:
+    """Have the outcome compared with others by what is kept back of the budget, and all that is left of the rest."""
+    t = s.tally[0]
+    t.phase = CHECKING
+    t.free += t.reserve
+    t.reserve = 0
+    t.nominal = 0
+    t.stopping = 0
+    s.inner[0] = s.check[0]
+    call(s.final[0].gather, s)
+    t.iteration += 1
+    t.learnt = 0
+    for j in range(t.agents):
+        s.status[j] = SEARCHING
+        s.worst[j] = -np.inf
+        s.taken[j] = 0
+        s.held[j] = 0
+        s.planned[j] = t.extent + (1 if j < t.free - t.extent * t.agents else 0)
+    t.free = 0
 
 
 @compiled
@@ -199,7 +263,8 @@ def _count(s: State, j: int, row: int, value: float) -> None:
     """Give a value to the inner search of agent `j`, which it may complete or stop."""
     t = s.tally[0]
     s.taken[j] += 1
-    call(s.inner[0].absorb, s, j, row, value)
+    if t.nominal == 0:
+        call(s.inner[0].absorb, s, j, row, value)
     if value > s.worst[j]:
         s.worst[j] = value
     if t.stopping == 1 and s.status[j] == SEARCHING and s.placed[j] and value > s.best[j]:
@@ -223,7 +288,10 @@ def _propose(s: State) -> int:
                 s.status[j] = DONE if s.taken[j] == t.extent else PARTIAL
                 continue
             before = t.batch
-            call(s.inner[0].propose, s, j, room)
+            if t.nominal == 1:
+                propose_itself(s, j, room)
+            else:
+                call(s.inner[0].propose, s, j, room)
             s.held[j] = t.batch - before
     for b in range(first, t.batch):
         _place(s, b, t.clip == 1)
@@ -245,7 +313,16 @@ def _place(s: State, b: int, clip: bool) -> None:
 def _next_iteration(s: State) -> None:
     """Move the agents and begin their searches; scatter them if nobody has had anything to evaluate for long."""
     t = s.tally[0]
-    if t.iteration == 0:
+    if t.phase == TESTING:
+        t.nominal = 1
+        t.extent = 1
+        call(s.structure[0].probe, s)
+        copy(s.x[0], s.incumbent_x)
+    elif t.phase == BEGINNING:
+        t.phase = GOING
+        t.agents = t.group
+        t.extent = t.points
+        t.nominal = t.as_is
         call(s.outer[0].start, s)
         copy(s.x[0], s.incumbent_x)  # to have something to return, should no search ever be completed
     elif t.barren >= BARREN_LIMIT:

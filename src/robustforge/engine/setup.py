@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from robustforge.components import Outer, Swarm
+from robustforge.components import SurfaceSampling
 from robustforge.components.descent import HIGH_COST_POINTS
+from robustforge.components.structure import LEAST_SAMPLES
 from robustforge.core.component import Component, filled_record
-from robustforge.core.state import Array, Plan, Readings, allocate, set_tolerances
+from robustforge.core.state import BEGINNING, TESTING, Array, Plan, Readings, allocate, set_tolerances
 from robustforge.engine import machine
 from robustforge.engine.known import Known
 from robustforge.errors import ProblemError
@@ -49,9 +50,8 @@ def make_arrays(
             f"{budget:,} evaluations of {problem.dimension} variables do not",
             "Lower the budget",
         ) from error
-    for name, part in _parts(heuristic.outer).items():
+    for name, part in _parts(heuristic).items():
         arrays[name] = _record(name, part, plan)
-    arrays["inner"] = _record("inner", heuristic.inner.form, plan)
     for name, number in _numbers(problem, heuristic, plan).items():
         arrays["tally"][name] = number
     for field in fields(Readings):
@@ -65,6 +65,7 @@ def make_arrays(
     arrays["exact"][:] = np.flatnonzero(~(problem.geometry.radii > 0))
     arrays["first_speed"][:] = 0.1 / space.scale if readings.first_speed_in_x else 0.1
     arrays["best"][:] = np.inf
+    arrays["kept"][:] = np.inf
     arrays["rng"][:] = seed
     set_tolerances(arrays)
     _remember(arrays, known)
@@ -82,7 +83,7 @@ def _remember(arrays: dict[str, Array], known: Known) -> None:
 
 def _plan(problem: Problem, heuristic: Heuristic, budget: int, known: int) -> Plan:
     outer, inner = heuristic.outer, heuristic.inner
-    extent = inner.points(budget, outer.agents)
+    extent = _extent(heuristic, budget)
     if budget < extent + 1:
         raise ProblemError(
             "the budget must be enough for one inner search and f at the returned point",
@@ -92,17 +93,30 @@ def _plan(problem: Problem, heuristic: Heuristic, budget: int, known: int) -> Pl
     high_cost = min(HIGH_COST_POINTS, known + budget) if outer.uses_directions else 0
     active = problem.geometry.active.size
     plan = Plan(problem.dimension, active, budget, outer.agents, extent, members=0, high_cost=high_cost, known=known)
-    return replace(plan, members=inner.form.members(plan))
+    forms = (inner.form, *([_CHECK] if heuristic.final.agents else []))
+    members = max(form.members(plan) for form in forms)
+    rooms = [outer.room(plan), *([other.room(plan)] if (other := heuristic.structure.other) else [])]
+    return replace(plan, agents=heuristic.agents, members=members, **{k: v for room in rooms for k, v in room.items()})
 
 
-def _parts(outer: Outer) -> dict[str, Component | None]:
-    """Return which component stands in each slot of the outer search; `None` where there is none."""
-    parts: dict[str, Component | None] = dict.fromkeys(name for name in machine.SLOTS if name != "inner")
-    parts["outer"] = outer
-    parts["descent"], parts["relocation"] = outer.movement.directions, outer.movement.rescue
-    if isinstance(outer, Swarm):
-        parts["network"], parts["mutation"] = outer.network, outer.mutation
-        parts["baseline"], parts["clamp"] = outer.capability.baseline, outer.capability.clamp
+def _extent(heuristic: Heuristic, budget: int) -> int:
+    """Return the evaluations of a complete inner search."""
+    return 1 if heuristic.outer.is_nominal else heuristic.inner.points(budget, heuristic.outer.agents)
+
+
+_CHECK = SurfaceSampling()
+"""How the finalists of a search are sampled."""
+
+
+def _parts(heuristic: Heuristic) -> dict[str, Component | None]:
+    """Return which component stands in each slot of the machine; `None` where there is none."""
+    parts: dict[str, Component | None] = dict.fromkeys(machine.SLOTS)
+    parts.update(heuristic.outer.parts)
+    parts.update(outer=heuristic.outer, inner=heuristic.inner.form)
+    if heuristic.structure.agents:
+        parts.update(structure=heuristic.structure, other=heuristic.structure.other)
+    if heuristic.final.agents:
+        parts.update(final=heuristic.final, check=_CHECK)
     return parts
 
 
@@ -122,15 +136,26 @@ def _addresses(slot: Any, component: Any) -> tuple[tuple[str, int], ...]:
 
 
 def _numbers(problem: Problem, heuristic: Heuristic, plan: Plan) -> dict[str, int]:
-    inner = heuristic.inner
+    inner, reserve = heuristic.inner, heuristic.final.reserve(plan.budget)
+    if plan.budget - 1 - reserve < plan.extent:
+        reserve = 0
+    allowance = plan.budget - 1 - reserve
+    structure = heuristic.structure
+    tests = structure.other is not None and allowance >= structure.agents + LEAST_SAMPLES * plan.dimension
     return {
         "dimension": plan.dimension,
         "is_box": problem.geometry.is_box,
         "clip": problem.outside != "evaluate",
-        "agents": plan.agents,
+        "phase": TESTING if tests else BEGINNING,
+        "agents": heuristic.outer.agents,
+        "group": heuristic.outer.agents,
         "extent": plan.extent,
+        "points": plan.extent,
+        "as_is": heuristic.outer.is_nominal,
         "budget": plan.budget,
-        "free": plan.budget - 1,
+        "allowance": allowance,
+        "reserve": reserve,
+        "free": allowance,
         "first_failure": -1,
         "fatal": -1,
         "learnt": 1,

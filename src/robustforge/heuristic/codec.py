@@ -20,16 +20,16 @@ C = TypeVar("C", bound=Component)
 _LARGEST_FILE = 1_000_000
 
 
-def encode(component: Component) -> dict[str, Any]:
-    """Return a component as plain data."""
+def encode(component: Component, chosen: bool = True) -> dict[str, Any]:
+    """Return a component as plain data; with its title where it was chosen among others."""
     data: dict[str, Any] = {}
-    if component.slot() is not None:
+    if chosen and component.slot() is not None:
         data["type"] = component.title
     for field in fields(type(component)):
         value = getattr(component, field.name)
         if field.optional and value == field.default:
             continue
-        data[field.name] = encode(value) if isinstance(value, Component) else value
+        data[field.name] = encode(value, field.is_choice) if field.is_component else value
     return data
 
 

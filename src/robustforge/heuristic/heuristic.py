@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from robustforge.components import Inner, Outer, Swarm
+from robustforge.components import AsItIs, Final, Inner, NoTest, Outer, Structure, Swarm
 from robustforge.core.component import Component
 from robustforge.heuristic import codec
 
@@ -22,6 +22,8 @@ class Heuristic(Component):
     Args:
         outer: Who moves where.
         inner: How the worst case around a candidate is estimated.
+        structure: What is looked for first, so that a search that fits better can take over.
+        final: Whether the outcome is looked at once more.
 
     Example:
         >>> import robustforge as rf
@@ -33,6 +35,14 @@ class Heuristic(Component):
     title: ClassVar[str] = "Start"
     outer: Outer
     inner: Inner
+    structure: Structure = NoTest()  # noqa: RUF009 - frozen, and the neutral choice
+    final: Final = AsItIs()  # noqa: RUF009
+
+    @property
+    def agents(self) -> int:
+        """How many candidates can be looked at together at most."""
+        other = self.structure.other
+        return max(self.outer.agents, self.structure.agents, self.final.agents, other.agents if other else 0)
 
     @property
     def id(self) -> str:
@@ -75,22 +85,30 @@ class Heuristic(Component):
         return {
             "outer": outer.title,
             "group": str(outer.agents),
-            "inner": inner.form.title,
+            "inner": NOT_APPLICABLE if outer.is_nominal else inner.form.title,
             "movement": movement.title if swarm else NOT_APPLICABLE,
             "network": swarm.network.title if swarm else NOT_APPLICABLE,
-            "stopping": yes[inner.stopping],
+            "stopping": yes[inner.stopping] if outer.uses_stopping and not inner.form.is_single else NOT_APPLICABLE,
             "n_dorm": yes[inner.n_dorm] if movement.rescue else NOT_APPLICABLE,
-            "n_pbest": yes[inner.n_pbest],
+            "n_pbest": yes[inner.n_pbest] if outer.offers_candidates else NOT_APPLICABLE,
             "mutation": swarm.mutation.title if swarm else NOT_APPLICABLE,
             "baseline": swarm.capability.baseline.title if swarm else NOT_APPLICABLE,
             "relocation": movement.rescue.title if movement.rescue else NOT_APPLICABLE,
             "r3": movement.directions.r3 if movement.directions else NOT_APPLICABLE,
             "clamp": swarm.capability.clamp.title if swarm else NOT_APPLICABLE,
+            "structure": self.structure.title,
+            "restart": part.title if (part := outer.parts.get("restart")) else NOT_APPLICABLE,
+            "returned": part.title if (part := outer.parts.get("returned")) else NOT_APPLICABLE,
+            "final": self.final.title,
         }
 
     def describe(self, budget: int = 2000) -> str:
         """Return the heuristic in plain words, with the numbers that follow from a budget."""
         lines = [*_outer_words(self.outer), *_inner_words(self, budget)]
+        if self.structure.agents:
+            lines.insert(0, self.structure.words())
+        if self.final.agents:
+            lines.append(self.final.words())
         return "\n".join(f"- {line}" for line in lines)
 
     def __str__(self) -> str:
@@ -103,7 +121,7 @@ class Heuristic(Component):
 
 def _outer_words(outer: Outer) -> list[str]:
     if not isinstance(outer, Swarm):
-        return [outer.words()]
+        return [outer.words(), *(part.words() for part in outer.parts.values() if part)]
     movement = outer.movement
     lines = [
         f"{outer.group} particles; {outer.network.words()}",
@@ -120,12 +138,16 @@ def _outer_words(outer: Outer) -> list[str]:
 
 
 def _inner_words(heuristic: Heuristic, budget: int) -> list[str]:
-    inner = heuristic.inner
-    points = inner.points(budget, heuristic.outer.agents)
+    inner, outer = heuristic.inner, heuristic.outer
+    if outer.is_nominal:
+        return []
+    if inner.form.is_single:
+        return [f"a candidate is worth one evaluation: {inner.form.words()}"]
+    points = inner.points(budget, outer.agents)
     lines = [f"worst case of a candidate by {points} evaluations: {inner.form.words()} (for a budget of {budget})"]
-    if inner.stopping:
-        lines.append("a search ends at the first point above the candidate's own best")
-    if inner.n_pbest:
+    if inner.stopping and outer.uses_stopping:
+        lines.append(f"a search ends at the first point above {outer.stops_above}")
+    if inner.n_pbest and outer.offers_candidates:
         lines.append("its value is raised to the worst evaluated point nearby")
     if inner.n_dorm and heuristic.outer.movement.rescue:
         lines.append("no search where the history already shows a worse point nearby; such an iteration is idle")

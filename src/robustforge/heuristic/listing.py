@@ -26,13 +26,16 @@ from robustforge.components import (
     Inertia,
     InnerGa,
     InnerPso,
+    Itself,
     LehRelocation,
     LehSearch,
     NoClamp,
     NoMutation,
+    Outer,
     RandomRelocation,
     RandomSampling,
     Ring,
+    ShellPoint,
     SurfaceSampling,
     Swarm,
     UniformMutation,
@@ -96,6 +99,8 @@ _LINES: dict[Any, tuple[str, ...]] = {
     LehRelocation: _EMPTY_CENTRE,
     LehSearch: _EMPTY_CENTRE,
     RandomSampling: ("y := uniform near x_j; evaluate f(y)",),
+    Itself: ("evaluate f(x_j)",),
+    ShellPoint: ("y := on the surface of the set around x_j; evaluate f(y)",),
     SurfaceSampling: (
         "by turns: y := on the surface of the set around x_j (a corner of a box); y := its opposite; evaluate f(y)",
     ),
@@ -144,7 +149,10 @@ def listing(heuristic: Heuristic, budget: int = 2000) -> str:
         Input: f, X, Gamma, and 2,000 evaluations, one of them kept for f(x*)
     """
     write = {Swarm: _swarm, DescentSearch: _descent, LehSearch: _leh}.get(type(heuristic.outer), _foreign)
-    body = write(heuristic, budget)
+    found = write(heuristic, budget)
+    if test := _test(heuristic):
+        found = [*test, *_inside(found)]
+    body = [*found, *_check(heuristic, budget)]
     body += ["evaluate f(x*)", "return x*, f(x*), and the highest f of H near x*"]
     head = f"Input: f, X, Gamma, and {budget:,} evaluations, one of them kept for f(x*)"
     return "\n".join([head, "", *_numbered(body), "", *_glossary(body)])
@@ -207,12 +215,50 @@ def _leh(heuristic: Heuristic, budget: int) -> list[str]:
 
 
 def _foreign(heuristic: Heuristic, budget: int) -> list[str]:
-    outer = heuristic.outer
+    return _stepwise(heuristic.outer, _values(heuristic, budget))
+
+
+def _stepwise(outer: Outer, values: list[str]) -> list[str]:
+    """Return the lines of an outer search that has its own steps."""
+    steps = outer.steps
+    return [*steps.first, "while evaluations are left:", *_inside([*steps.place, *values, *steps.learn])]
+
+
+def _values(heuristic: Heuristic, budget: int) -> list[str]:
+    """Return how candidates get their values."""
+    outer, form = heuristic.outer, heuristic.inner.form
+    if outer.is_nominal or isinstance(form, Itself):
+        return ["evaluate all f(x_j)"]
+    if form.is_single:
+        return [f"for each x_j: {line}" for line in _lines(form, {})]
+    points = heuristic.inner.points(budget, outer.agents)
+    found = [f"for each x_j, a search with {points} points, or as many as are left; its value is the highest f:"]
+    return [*found, *_inside(line.replace("F_j", outer.stops_above) for line in _points(heuristic, budget))]
+
+
+def _test(heuristic: Heuristic) -> list[str]:
+    """Return the lines of a structure test, with the search that takes over."""
+    structure = heuristic.structure
+    if structure.other is None:
+        return []
     return [
-        f"{outer.title} places {outer.agents} candidates x_j; the best value F_j of each := infinity",
-        "while evaluations are left:",
-        *_inside(_searches(heuristic, budget)),
-        f"  {outer.title} learns from them, and moves: {outer.words()}",
+        "a := uniform in X; evaluate f(a)",
+        f"{(structure.agents - 1) // 3} times: b := uniform in X; c, c' := mixtures of a and b, each variable of a in "
+        "one of them, of b in the other; evaluate f(b), f(c), f(c')",
+        "if f(a) + f(b) = f(c) + f(c') each time:",
+        *_inside(_stepwise(structure.other, ["evaluate all f(x_j)"])),
+        "else:",
+    ]
+
+
+def _check(heuristic: Heuristic, budget: int) -> list[str]:
+    """Return the lines of a final check."""
+    final, reserve = heuristic.final, heuristic.final.reserve(budget)
+    if not reserve:
+        return []
+    return [
+        f"x* := of up to {final.agents} outcomes, the one whose highest f is the lowest: {reserve} evaluations, kept "
+        "back for this, on the surface of the sets around them, as many each",
     ]
 
 
@@ -241,7 +287,7 @@ def _points(heuristic: Heuristic, budget: int) -> list[str]:
     lines = _lines(form, {**resolved, "children": members - resolved.get("elites", 0)})
     if members >= plan.extent:
         lines = [lines[0].removeprefix("first, ")]  # one generation is the whole search
-    if inner.stopping:
+    if inner.stopping and heuristic.outer.uses_stopping:
         which = "f(y)" if members == 0 else "an f of this generation"
         saved = ", and saves its other points" if members < plan.extent else ""
         lines.append(f"if {which} > F_j: this search ends{saved}")

@@ -1,0 +1,323 @@
+"""Regression search: a local model of all that was seen nearby says where the middle goes.
+
+The candidates of an iteration lie on a shell around the middle, in directions at right angles to each other. A linear
+model with a curvature is fitted to the candidates so far, the near ones first; the middle goes to the model's minimum,
+if that is not too far. The radius of the shell shrinks with the budget, down to about that of the uncertainty set:
+there, the shell is itself a sample of how bad a design can get.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+
+from robustforge.components import middle
+from robustforge.components.middle import Restart, Returned, WithMiddle
+from robustforge.components.outer import Outer, Steps
+from robustforge.core.compiler import compiled, inlined
+from robustforge.core.component import Range
+from robustforge.core.random import normal, uniform
+from robustforge.core.state import Array, Floats, Plan, State, StateField, copy
+
+ISOTROPIC, DIAGONAL = range(2)
+
+LARGEST_WINDOW = 7
+"""Candidates that the model is fitted to at most, per variable."""
+
+_EXACT_END = 1e-3
+"""Radius in the end along a variable without a tolerance, as a share of its range."""
+
+STATE_FIELDS = (
+    StateField("archive_x", np.float64, lambda p: (p.archive, p.dimension)),
+    StateField("archive", np.float64, lambda p: (p.archive,)),
+    StateField("archived", np.int64, lambda p: (1,)),
+    StateField("radius", np.float64, lambda p: (p.middles,)),
+    StateField("matrix", np.float64, lambda p: (p.matrix, p.matrix)),
+    StateField("solution", np.float64, lambda p: (p.matrix,)),
+    StateField("feature", np.float64, lambda p: (p.matrix,)),
+)
+
+
+@compiled
+def end_radius(s: State, share: float) -> None:
+    """Write to `s.radius` how far a shell reaches along each variable that is `share` of the uncertainty set."""
+    s.radius[:] = 0.0
+    for i in s.active:
+        s.radius[i] = share if s.tally[0].is_box == 1 else share / math.sqrt(float(s.active.size))
+    for i in s.exact:
+        s.radius[i] = _EXACT_END * (s.upper[i] - s.lower[i])
+
+
+@inlined
+def _shrink(s: State) -> None:
+    """Set the radius of the shell along each variable, from a share of its range down to the uncertainty set."""
+    p = s.outer[0]
+    end_radius(s, p.end)
+    far = middle.progress(s) ** p.exponent
+    for i in range(s.radius.size):
+        first = max(p.first * (s.upper[i] - s.lower[i]), s.radius[i])
+        if first > 0.0:
+            s.radius[i] = first * (s.radius[i] / first) ** far
+
+
+@compiled
+def draw_directions(s: State, count: int) -> None:
+    """Write random unit vectors to the velocities of the agents, at right angles to each other as far as possible."""
+    v, rng = s.v, s.rng
+    n = v.shape[1]
+    for j in range(count):
+        row = v[j]
+        for i in range(n):
+            row[i] = normal(rng)
+        for other in range(j - j % n, j):
+            known, dot = v[other], 0.0
+            for i in range(n):
+                dot += row[i] * known[i]
+            for i in range(n):
+                row[i] -= dot * known[i]
+        square = 0.0
+        for i in range(n):
+            square += row[i] * row[i]
+        length = math.sqrt(square)
+        for i in range(n):
+            row[i] /= length
+
+
+@compiled
+def put_candidate(s: State, j: int, reach: float) -> None:
+    """Put agent `j` into its direction from the middle, so many radii away, and no further than the edge of the box."""
+    x, v, centre, radius, lower, upper = s.x[j], s.v[j], s.middle, s.radius, s.lower, s.upper
+    for i in range(x.size):
+        x[i] = min(max(centre[i] + reach * radius[i] * v[i], lower[i]), upper[i])
+
+
+@compiled
+def _place_shell(s: State) -> None:
+    t, p = s.tally[0], s.outer[0]
+    _shrink(s)
+    draw_directions(s, t.agents)
+    shell = math.sqrt(float(t.dimension))
+    copy(s.middle, s.x[0])
+    for j in range(1, t.agents):
+        if p.mirrored > 0.0 and j % 2 == 0:
+            for i in range(t.dimension):
+                s.v[j, i] = -s.v[j - 1, i]
+        put_candidate(s, j, shell * (1.0 + p.jitter * (2.0 * uniform(s.rng) - 1.0)))
+
+
+@compiled
+def _start_regression(s: State) -> None:
+    t = s.tally[0]
+    middle.begin(s)
+    s.archived[0] = 0
+    known = t.spent - (t.allowance - t.free)
+    for k in range(known):
+        if s.values[k] < np.inf:
+            _archive(s, s.points[k], s.values[k])
+    _place_shell(s)
+
+
+@inlined
+def _archive(s: State, x: Floats, value: float) -> None:
+    row = s.archived[0] % s.archive.size
+    copy(x, s.archive_x[row])
+    s.archive[row] = value
+    s.archived[0] += 1
+
+
+@compiled
+def _learn_by_regression(s: State) -> None:
+    for j in range(s.tally[0].agents):
+        if middle.is_counted(s, j):
+            _archive(s, s.x[j], s.worst[j])
+    if s.archived[0] > 1 and _fit(s):
+        _step(s)
+    middle.settle(s)
+    if middle.is_over(s):
+        middle.end(s)
+        middle.begin(s)
+        s.archived[0] = 0
+
+
+@compiled
+def _move_on_shell(s: State) -> None:
+    _place_shell(s)
+
+
+@inlined
+def _fit(s: State) -> bool:
+    """Fit the model by weighted least squares; its coefficients are in `s.solution`. False if there is nothing to fit.
+
+    In units of the radius and of the range of the values, so that the ridge means the same everywhere. Infeasible
+    candidates count as the worst of the others.
+    """
+    p, n = s.outer[0], s.tally[0].dimension
+    total = s.archived[0]
+    count = min(total, int(min(float(s.archive.size), p.window * n)))
+    low, high = np.inf, -np.inf
+    for k in range(total - count, total):
+        value = s.archive[k % s.archive.size]
+        low = min(low, value)
+        if value < np.inf:
+            high = max(high, value)
+    if not low < high:
+        return False
+    diagonal = p.model == DIAGONAL
+    size = 2 * n + 1 if diagonal else n + 2
+    matrix, solution, feature = s.matrix, s.solution, s.feature
+    matrix[:] = 0.0
+    solution[:] = 0.0
+    weights, root = 0.0, math.sqrt(float(n))
+    for k in range(total - count, total):
+        row = k % s.archive.size
+        square = 0.0
+        for i in range(n):
+            u = 0.0
+            if s.radius[i] > 0.0:
+                u = (s.archive_x[row, i] - s.middle[i]) / s.radius[i]
+            feature[1 + i] = u
+            square += u * u
+            if diagonal:
+                feature[1 + n + i] = 0.5 * u * u
+        feature[0] = 1.0
+        if not diagonal:
+            feature[n + 1] = 0.5 * square / root
+        gap = square / (n * p.weight * p.weight)
+        weight = 1.0 / (1.0 + gap * gap)
+        value = (min(s.archive[row], high) - low) / (high - low)
+        weights += weight
+        _add(matrix, solution, feature, size, weight, value)
+    for i in range(1, n + 1):
+        matrix[i, i] += p.ridge * weights
+    matrix[0, 0] += 1e-9 * weights
+    for i in range(n + 1, size):
+        matrix[i, i] += (p.ridge if diagonal else 1e-6) * weights
+    return solve(matrix, solution, size)
+
+
+@compiled
+def _add(matrix: Array, solution: Floats, feature: Floats, size: int, weight: float, value: float) -> None:
+    """Add a weighted observation to the normal equations, of which the upper triangle is kept."""
+    for i in range(size):
+        factor = weight * feature[i]
+        solution[i] += factor * value
+        row = matrix[i]
+        for k in range(i, size):
+            row[k] += factor * feature[k]
+
+
+@compiled
+def solve(matrix: Array, solution: Floats, size: int) -> bool:
+    """Solve a symmetric positive definite system in place, by its upper triangle; False if it is not definite."""
+    for k in range(size):
+        pivot = matrix[k]
+        if not pivot[k] > 0.0:
+            return False
+        root = math.sqrt(pivot[k])
+        for i in range(k, size):
+            pivot[i] /= root
+        solution[k] /= root
+        for i in range(k + 1, size):
+            row, factor = matrix[i], pivot[i]
+            solution[i] -= factor * solution[k]
+            for m in range(i, size):
+                row[m] -= factor * pivot[m]
+    for k in range(size - 1, -1, -1):
+        row, total = matrix[k], solution[k]
+        for i in range(k + 1, size):
+            total -= row[i] * solution[i]
+        solution[k] = total / row[k]
+    return True
+
+
+@inlined
+def _step(s: State) -> None:
+    """Move the middle to the model's minimum, or as far towards it as the trust region allows."""
+    p, n = s.outer[0], s.tally[0].dimension
+    root = math.sqrt(float(n))
+    longest = p.step * root
+    slope, square = s.solution, 0.0
+    for i in range(n):
+        curvature = slope[n + 1 + i] if p.model == DIAGONAL else slope[n + 1] / root
+        gradient = slope[1 + i]
+        if p.model == DIAGONAL:
+            move = gradient / curvature if curvature > 0.0 else gradient * np.inf
+            s.feature[i] = max(-longest, min(longest, move)) if gradient != 0.0 else 0.0
+        else:
+            s.feature[i] = gradient / curvature if curvature > 0.0 else gradient
+        square += s.feature[i] * s.feature[i]
+    if square == 0.0:
+        return
+    length = math.sqrt(square)
+    uncapped = p.model == ISOTROPIC and not slope[n + 1] > 0.0
+    factor = longest / length if uncapped or length > longest else 1.0
+    for i in range(n):
+        moved = s.middle[i] - factor * s.feature[i] * s.radius[i]
+        s.middle[i] = min(max(moved, s.lower[i]), s.upper[i])
+
+
+@dataclass(frozen=True)
+class RegressionSearch(WithMiddle, Outer):
+    """Candidates on a shell, a local model of them, and a step to its minimum; the shell shrinks with the budget."""
+
+    title: ClassVar[str] = "Regression search"
+    source: ClassVar[str] = "response surfaces: Box and Wilson 1951; trust regions: Conn, Gould and Toint 2000"
+    extension: ClassVar[bool] = True
+    group: Annotated[int, Range(10, 60), "candidates of an iteration, the middle among them"]
+    model: Annotated[Literal["isotropic", "diagonal"], "one curvature for all directions, or one for each variable"]
+    window: Annotated[float, Range(1.5, LARGEST_WINDOW), "candidates that the model is fitted to, per variable"]
+    weight: Annotated[float, Range(1.2, 5.0), "distance at which a candidate counts half, in radii"]
+    ridge: Annotated[float, Range(1e-4, 0.3, log=True), "pull of the coefficients towards 0"]
+    jitter: Annotated[float, Range(0.0, 0.4), "how much the radius varies"]
+    mirrored: Annotated[bool, "whether candidates come in opposite pairs"]
+    step: Annotated[float, Range(0.3, 2.0), "longest step, in radii"]
+    first: Annotated[float, Range(0.15, 0.6), "first radius along a variable, as a share of its range"]
+    end: Annotated[float, Range(0.5, 2.0), "last radius, in units of the uncertainty set's"]
+    exponent: Annotated[float, Range(0.5, 1.5), "of the share of the budget spent, in the shrinking of the radius"]
+    restart: Restart
+    returned: Returned
+    start: ClassVar[Any] = staticmethod(_start_regression)
+    learn: ClassVar[Any] = staticmethod(_learn_by_regression)
+    move: ClassVar[Any] = staticmethod(_move_on_shell)
+
+    @property
+    def agents(self) -> int:
+        return self.group
+
+    def room(self, plan: Plan) -> Mapping[str, int]:
+        n = plan.dimension
+        size = 2 * n + 1 if self.model == "diagonal" else n + 2
+        return {"middles": n, "archive": int(self.window * n) + self.group, "matrix": size}
+
+    @property
+    def steps(self) -> Steps:
+        curvature = "a curvature for each variable" if self.model == "diagonal" else "one curvature for all directions"
+        opposite = "; every other x_j lies opposite to the one before" if self.mirrored else ""
+        return Steps(
+            (f"m := {self.restart.again}",),
+            (
+                f"q := share of the budget spent; r := from {self.first:.3g} of the width of X to {self.end:.3g} Gamma "
+                f"(/ sqrt n for a ball), geometrically, by q^{self.exponent:.3g}, along each variable",
+                f"x_1 := m; {self.group - 1} further x_j on the shell of radius r sqrt n around m, kept to X, in "
+                f"random directions at right angles, each radius varied by up to {100 * self.jitter:.2g}%{opposite}",
+            ),
+            (
+                f"fit a linear model with {curvature} to the last {self.window:.3g} n candidates, with weights "
+                f"1 / (1 + (distance / {self.weight:.3g} r)^4) and a ridge of {self.ridge:.2g}",
+                f"m := its minimum, at most {self.step:.3g} radii away and in X",
+                f"x* := {self.returned.words()}".replace(" is returned", ""),
+            ),
+        )
+
+    def words(self) -> str:
+        curvature = "a curvature for each variable" if self.model == "diagonal" else "one curvature"
+        pairs = ", in opposite pairs" if self.mirrored else ""
+        return (
+            f"{self.group} candidates on a shell around a middle{pairs}; a linear model with {curvature} of the last "
+            f"{self.window:.2g} candidates per variable says where the middle goes, at most {self.step:.2g} radii; the "
+            f"shell shrinks with the budget from {self.first:.2g} of the range to {self.end:.2g} uncertainty sets"
+        )
