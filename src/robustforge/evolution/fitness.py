@@ -10,13 +10,16 @@ Floats = npt.NDArray[np.float64]
 Order = npt.NDArray[np.intp]
 
 
-def order(means: Floats) -> Order:
-    """Return who is best, second, ...: by the mean on one problem, by elimination on several.
+def order(means: Floats, by_size: bool = False, tie: float = 0.0, first: Floats | None = None) -> Order:
+    """Return who is best, second, ...: by the mean on one problem, by elimination or by size on several.
 
     Who has no mean on some problem, since a run failed there, comes after all who have.
 
     Args:
         means: One row per heuristic, one column per problem; +inf for a failure.
+        by_size: Whether the distances from the best count, averaged over the problems, and not the ranks.
+        tie: Differences that are none, as a share of the way from the best to the median of the first generation.
+        first: The means of the first generation, by default these.
 
     Example:
         >>> order(np.array([[3.0], [1.0], [2.0]]))
@@ -26,7 +29,34 @@ def order(means: Floats) -> Order:
         return np.argsort(means[:, 0], kind="stable")
     whole = np.isfinite(means).all(axis=1)
     groups = (np.flatnonzero(whole), np.flatnonzero(~whole))
+    if by_size or tie > 0:
+        far = distances(means, means if first is None else first)
+        if by_size:
+            figures = np.minimum(far, FAR).mean(axis=1)
+            return np.concatenate([group[np.argsort(figures[group], kind="stable")] for group in groups])
+        means = np.floor(far / tie)
     return np.concatenate([group[order_by_elimination(means[group])] for group in groups])
+
+
+FAR = 3.0
+"""Distances beyond this are as bad as this: one problem does not decide everything."""
+
+
+def distances(means: Floats, first: Floats) -> Floats:
+    """Return how far each mean is on the way from the best of all (0) to the median (1) of the first generation.
+
+    Only those count that have a mean. The best is the best of both, so that no distance is negative.
+
+    Args:
+        means: One row per heuristic, one column per problem; +inf for a failure.
+        first: The same of the first generation.
+    """
+    every = np.concatenate([means, first])
+    columns = [column[np.isfinite(column)] if np.isfinite(column).any() else np.zeros(1) for column in every.T]
+    best = np.array([column.min() for column in columns])
+    middle = [column[np.isfinite(column)] if np.isfinite(column).any() else np.zeros(1) for column in first.T]
+    span = np.array([np.median(column) for column in middle]) - best
+    return np.asarray((means - best) / np.where(span > 0, span, 1.0))
 
 
 def order_by_elimination(means: Floats) -> Order:

@@ -1,7 +1,7 @@
 """The operators of genetic programming on derivation trees (Section 4.3 of the paper).
 
-Two parents are combined at a cut point that all trees have: what is below it comes from the first, everything else from
-the second. A mutant has a new derivation below a cut point. Beyond the paper, numbers of a child may be shifted a
+Two parents are combined at a cut point that both have: what is below it comes from the first, everything else from the
+second. A mutant has a new derivation below a cut point. Beyond the paper, numbers of a child may be shifted a
 little. Every tree that comes out is a heuristic that can be run.
 """
 
@@ -26,7 +26,7 @@ def combine(below: Heuristic, above: Heuristic, cut: Path) -> Heuristic:
 
 def mutate(tree: Heuristic, cut: Path, grammar: Grammar, rng: np.random.Generator) -> Heuristic:
     """Return the tree with a new random derivation below the cut point."""
-    return replaced(tree, cut, grammar.derive_field(grammar.field_at(cut), rng))
+    return replaced(tree, cut, grammar.derive_field(grammar.field_at(cut, tree), rng))
 
 
 def first_population(size: int, grammar: Grammar, rng: np.random.Generator) -> list[Heuristic]:
@@ -59,7 +59,7 @@ def breed(
     while len(following) < settings.population:
         child = _child(best_first, settings, grammar, rng)
         while child in following:  # ends: the first population has shown that the grammar has enough trees
-            child = mutate(child, _drawn(grammar.cut_points, rng), grammar, rng)
+            child = mutate(child, _drawn(grammar.cuts_of(child), rng), grammar, rng)
         following[child] = None
     return list(following)
 
@@ -68,10 +68,10 @@ def _child(
     best_first: Sequence[Heuristic], settings: Settings, grammar: Grammar, rng: np.random.Generator
 ) -> Heuristic:
     one, other = (best_first[_winner(len(best_first), settings.tournament, rng)] for _ in range(2))
-    cut = _drawn(grammar.cut_points, rng)
+    cut = _drawn(grammar.cuts_of(one, other), rng)
     child = combine(one, other, cut)
     if rng.random() < settings.mutation:
-        others = [point for point in grammar.cut_points if point != cut] or [cut]
+        others = [point for point in grammar.cuts_of(child) if point != cut] or [cut]
         child = mutate(child, _drawn(others, rng), grammar, rng)
     if settings.refinement and rng.random() < settings.refinement:
         child = grammar.varied(child, rng)

@@ -16,7 +16,7 @@ import numpy as np
 
 from robustforge.errors import ObjectiveError, StoreError
 from robustforge.evolution.evolution import Evolution, Generation
-from robustforge.evolution.fitness import Floats, order, survivors
+from robustforge.evolution.fitness import Floats, Order, order, survivors
 from robustforge.evolution.operators import breed, first_population
 from robustforge.evolution.trial import Trial, breeding_generator, run_trials, trial
 from robustforge.heuristic import Heuristic
@@ -53,11 +53,14 @@ class Process:
         evolution, settings = self._evolution, self._settings
         for number in range(settings.generations):
             rng = breeding_generator(settings, number)
+            population: Sequence[Heuristic]
             if number == 0:
                 population = first_population(settings.first_size, evolution.grammar, rng)
+            elif settings.method == "halve":
+                population = evolution.population[: settings.size(number)]
             else:
                 population = breed(evolution.population[: settings.population], settings, evolution.grammar, rng)
-            evolution.generations.append(self._ranked(number, population, settings.repeats))
+            evolution.generations.append(self._ranked(number, population, settings.repeats_of(number)))
             if callback is not None:
                 try:
                     callback(evolution)
@@ -108,12 +111,19 @@ class Process:
                 self._skip(int((~stay).sum()) * (repeats - lap) * self._count)
                 running = running[stay]
         means = np.array([self._means(number, id, int(lap)) for id, lap in zip(ids, places, strict=True)])
-        best_first = np.concatenate([group[order(means[group])] for group in (running, *behind[::-1]) if group.size])
+        groups = [group for group in (running, *behind[::-1]) if group.size]
+        best_first = np.concatenate([group[self._best_first(means[group])] for group in groups])
         whole = np.isfinite(means[best_first]).all(axis=1)
         best_first = np.concatenate([best_first[whole], best_first[~whole]])  # failures are last, also of a race
         made = Generation(number, tuple(population[int(k)] for k in best_first), means[best_first], places[best_first])
         self._store.add_generation(self._begun, number, [ids[k] for k in best_first])
         return made
+
+    def _best_first(self, means: Floats) -> Order:
+        """Rank heuristics by their means, as the settings say."""
+        settings, generations = self._settings, self._evolution.generations
+        first = generations[0].means if generations else None
+        return order(means, settings.criterion == "sizes", settings.tie, first)
 
     @property
     def _begun(self) -> Experiment:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from numbers import Integral
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from robustforge.engine.optimizer import OnFailure
 from robustforge.errors import EvolutionError, UnknownNameError
 
 RACE_LEVEL = 0.05
+
+Criterion = Literal["ranks", "sizes"]
+Method = Literal["breed", "halve"]
 
 MOST_SAMPLES = 1_000_000
 """More points of a re-estimate would not fit into the memory of a worker."""
@@ -34,6 +37,14 @@ class Settings:
         final_repeats: Runs of each finalist on each problem, on fresh seeds.
         race: Level of the test that ends the repeats of heuristics that are clearly worse; 0 for no race, `True` for
             one at 5%.
+        fresh: Whether the shift and rotation of a variant are drawn anew for each repeat of each generation, the same
+            for all heuristics; otherwise they are those of the problem's own seed.
+        criterion: By what heuristics are compared over several problems: "ranks", as in the paper, or "sizes", how far
+            they are from the best on average, which sees whether a problem is missed by a little or by much.
+        tie: Differences that are none in the comparison over several problems, as a share of the way from the best to
+            the median of the first generation.
+        method: "breed", by genetic programming, or "halve": many random heuristics, the better half of which gets
+            twice the repeats, and so on.
         on_failure: What a failed evaluation of the objective means, as in `minimize`.
         seed: Decides everything.
     """
@@ -51,6 +62,10 @@ class Settings:
     finalists: int = 5
     final_repeats: int = 100
     race: float = 0.0
+    fresh: bool = False
+    criterion: Criterion = "ranks"
+    tie: float = 0.0
+    method: Method = "breed"
     on_failure: OnFailure = "raise"
     seed: int = 1
 
@@ -76,19 +91,22 @@ class Settings:
                 f"got {self.first} and a population of {self.population}",
                 "Enlarge it, or leave it out",
             )
-        for name, most in (("mutation", 1.0), ("refinement", 1.0), ("race", 0.5)):
+        for name, most in (("mutation", 1.0), ("refinement", 1.0), ("race", 0.5), ("tie", 1.0)):
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0.0 <= value <= most:
                 raise EvolutionError(f"{name} must be a number from 0 to {most:g}", f"got {value!r}")
             object.__setattr__(self, name, float(value))
-        if self.on_failure not in get_args(OnFailure):
-            raise UnknownNameError(
-                "policy for `on_failure`", str(self.on_failure), get_args(OnFailure), "robustforge evolve --help"
-            )
+        if not isinstance(self.fresh, bool):
+            raise EvolutionError("fresh must be True or False", f"got {self.fresh!r}")
+        words = (("on_failure", OnFailure), ("criterion", Criterion), ("method", Method))
+        for name, allowed in words:
+            if getattr(self, name) not in get_args(allowed):
+                given = str(getattr(self, name))
+                raise UnknownNameError(f"choice for `{name}`", given, get_args(allowed), "robustforge evolve --help")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain data, those that came later only where they change something."""
-        return {name: value for name, value in asdict(self).items() if name not in _LATER or value}
+        return {name: value for name, value in asdict(self).items() if name not in _LATER or value != _LATER[name]}
 
     @property
     def first_size(self) -> int:
@@ -98,11 +116,25 @@ class Settings:
     def most_runs(self, problems: int) -> int:
         """Return how many runs an evolution makes; with a race, at most."""
         last = min(self.finalists, self.population) * self.final_repeats
-        bred = self.first_size + (self.generations - 1) * self.population
-        return problems * (bred * self.repeats + last)
+        return problems * (sum(self.size(k) * self.repeats_of(k) for k in range(self.generations)) + last)
+
+    def size(self, generation: int) -> int:
+        """Return how many heuristics a generation has: by halving, half of the one before."""
+        if self.method == "halve":
+            return max(self.finalists, self.first_size >> generation)
+        return self.population if generation else self.first_size
+
+    def repeats_of(self, generation: int) -> int:
+        """Return the runs of each heuristic on each problem in a generation: by halving, twice those of the one before.
+
+        So that the last has `repeats`.
+        """
+        if self.method == "halve":
+            return max(1, self.repeats >> (self.generations - 1 - generation))
+        return self.repeats
 
 
-_LATER = ("first", "refinement")
+_LATER = {"first": 0, "refinement": 0.0, "fresh": False, "criterion": "ranks", "tie": 0.0, "method": "breed"}
 """Settings that came after the first stores: left out where they change nothing, so that those can be gone on with."""
 
 _LEAST = {

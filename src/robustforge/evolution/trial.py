@@ -70,6 +70,8 @@ def run_trials(problem: Problem, settings: Settings, trials: Sequence[Trial]) ->
 def _made(problem: Problem, settings: Settings, each: Trial, offsets: Floats) -> Run:
     started = time.perf_counter()
     try:
+        if settings.fresh:
+            problem = problem.instance(each.run.seed)
         found = minimize(
             problem,
             budget=settings.budget,

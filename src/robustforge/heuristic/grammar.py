@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from robustforge.components import Outer
 from robustforge.core.component import Component, Field, Range, fields
 from robustforge.errors import HeuristicError
 from robustforge.heuristic.heuristic import Heuristic
@@ -114,10 +115,10 @@ class Grammar:
             return value
         return _shifted(field.kind, field.range, value, rng.standard_normal() * VARIED_STEP)
 
-    def holds(self, part: Component) -> bool:
-        """Whether a heuristic, or a part of one, can be derived by this grammar."""
-        return type(part) in self.alternatives(type(part).slot() or type(part)) and all(
-            self.holds(value) if field.is_component else _allows(field, value)
+    def holds(self, part: Component, kind: Kind = None) -> bool:
+        """Whether a heuristic, or a part of one, can be derived by this grammar; a part where this kind is wanted."""
+        return type(part) in self.alternatives(kind or type(part).slot() or type(part)) and all(
+            self.holds(value, field.kind) if field.is_component else _allows(field, value)
             for field, value in ((field, getattr(part, field.name)) for field in self.fields(type(part)))
         )
 
@@ -130,13 +131,32 @@ class Grammar:
         """
         return tuple(self._cuts(Heuristic, ()))
 
-    def field_at(self, path: Path) -> Field:
-        """Return the field that leads to a cut point."""
+    def cuts_of(self, *trees: Heuristic) -> tuple[Path, ...]:
+        """Return the cut points that some trees have in common: those of every tree, and below an outer search of which
+        all have the same.
+        """
+        if len(self.alternatives(Outer)) == 1:
+            return self.cut_points
+        return tuple(self._shared(trees, ()))
+
+    def _shared(self, parts: Sequence[Component], above: Path) -> Iterator[Path]:
+        kind: Kind = type(parts[0])
+        if any(type(part) is not kind for part in parts) or kind.check is not Component.check:
+            return
+        for field in self.fields(kind):
+            if self._is_open(field):
+                yield (*above, field.name)
+            if field.is_component and (field.kind is Outer or len(self.alternatives(field.kind)) == 1):
+                yield from self._shared([getattr(part, field.name) for part in parts], (*above, field.name))
+
+    def field_at(self, path: Path, tree: Heuristic | None = None) -> Field:
+        """Return the field that leads to a cut point: of every tree, or of this one."""
         kind: Kind = Heuristic
+        part: Any = tree
         for name in path:
-            (component,) = self.alternatives(kind)
+            component = self.alternatives(kind)[0] if tree is None else type(part)
             field = next(field for field in self.fields(component) if field.name == name)
-            kind = field.kind
+            kind, part = field.kind, getattr(part, name, None)
         return field
 
     def _cuts(self, kind: Kind, above: Path) -> Iterator[Path]:

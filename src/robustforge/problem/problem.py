@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 from weakref import WeakKeyDictionary
 
@@ -110,6 +110,13 @@ class Problem:
         """Whether it is one of ours, which never change, and not of the user's."""
         return self._recipe is not None
 
+    def instance(self, seed: int) -> Problem:
+        """Return the same variant of a test problem by another seed; any other problem as it is."""
+        if self._recipe is None or self._recipe[2] == "original":
+            return self
+        name, dimension, variant, _, outside = self._recipe
+        return _instance(name, dimension, variant, seed, outside)
+
     def __call__(self, x: Any) -> Any:
         point = np.array(x, dtype=np.float64)
         return self.fun(point, self.data) if self.takes_data else self.fun(point)
@@ -196,6 +203,11 @@ def problem(
             )
         made.data = placement(function, int(dimension), shifted, rotated, int(seed))
     return made
+
+
+@lru_cache(maxsize=64)
+def _instance(name: str, dimension: int, variant: Variant, seed: int, outside: Outside) -> Problem:
+    return problem(name, dimension, variant, seed, outside=outside)
 
 
 def problems() -> tuple[str, ...]:
