@@ -20,6 +20,7 @@ from robustforge.heuristic.listing import listing
 from robustforge.heuristic.restriction import label
 from robustforge.heuristic.rules import anatomy
 from robustforge.problem.functions import FUNCTIONS
+from robustforge.problem.held_out import HELD_OUT
 
 Record = dict[str, Any]
 
@@ -29,6 +30,7 @@ def problem_rows() -> list[Record]:
     return [
         {
             "name": function.name,
+            "suite": suite,
             "lower": function.lower,
             "upper": function.upper,
             "radius": function.radius,
@@ -36,7 +38,8 @@ def problem_rows() -> list[Record]:
             "additive": function.additive,
             "about": function.about,
         }
-        for function in FUNCTIONS.values()
+        for suite, functions in (("paper", FUNCTIONS), ("held-out", HELD_OUT))
+        for function in functions.values()
     ]
 
 

@@ -110,7 +110,7 @@ def save(record: Record, path: str | None) -> bool:
 
 def check_alone(target: str, given: list[str]) -> None:
     """Refuse a problem without a design, and a result together with the options of a problem."""
-    if target in rf.problems() and not Path(target).exists():
+    if target in (*rf.problems(), *rf.problems("held-out")) and not Path(target).exists():
         raise ProblemError("a problem to verify needs a design", f"{target} came without", "Add for instance --x 20")
     if given:
         flags = ", ".join(f"--{key.replace('_', '-')}" for key in given)

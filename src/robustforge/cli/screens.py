@@ -114,10 +114,12 @@ def show_verification(record: Record, radius: float) -> None:
 def show_problems(rows: list[Record]) -> None:
     """Print the test problems."""
     table = columns("name", "each variable in", "tolerance", "what it is")
-    for row in rows:
-        table.add_row(
-            Text(row["name"], style="bold"), f"{row['lower']:g} to {row['upper']:g}", f"{row['radius']:g}", row["about"]
-        )
+    for place, row in enumerate(rows):
+        if place and row["suite"] != rows[place - 1]["suite"]:
+            table.add_row()
+            table.add_row(Text("held out", style="dim"), "", "", Text("nothing is bred on these", style="dim"))
+        box, radius = f"{row['lower']:g} to {row['upper']:g}", f"{row['radius']:g}"
+        table.add_row(Text(row["name"], style="bold"), box, radius, row["about"])
     show(table, "", Text("Tolerance: how far a built design may be from the intended one.", style="dim"))
 
 

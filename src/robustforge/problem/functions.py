@@ -47,7 +47,7 @@ class Function:
 
 
 @compiled
-def _placed(x: Floats, placement: Floats) -> Floats:
+def placed(x: Floats, placement: Floats) -> Floats:
     """Return the point at which the formula is applied: c + Q (x - s - c), kept to the function's domain.
 
     The placement is empty, or: lower and upper limit of the domain, centre c of the box, shift s (n), then the columns
@@ -79,7 +79,7 @@ _SERIES = tuple((-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) f
 
 
 @inlined
-def _cosine(turns: float) -> float:
+def cosine(turns: float) -> float:
     """Return cos(2 pi turns), to a few units of the last place: many times faster than the library's for large angles.
 
     Whole turns are taken off without rounding; of what is left, the cosine is 1 - 2 sin(pi r)^2.
@@ -94,23 +94,23 @@ def _cosine(turns: float) -> float:
 
 @compiled
 def _rastrigin(x: Floats, placement: Floats) -> float:
-    z = _placed(x, placement)
+    z = placed(x, placement)
     total = 10.0 * z.size
     for i in range(z.size):
         t = z[i] - 20.0
-        total += t * t - 10.0 * _cosine(t)
+        total += t * t - 10.0 * cosine(t)
     return total
 
 
 @compiled
 def _multipeak_f1(x: Floats, placement: Floats) -> float:
-    z = _placed(x, placement)
+    z = placed(x, placement)
     total = 0.0
     for i in range(z.size):
         t = z[i] + 5.0
         slope = (t - 0.1) / 0.8
         envelope = math.exp(-2.0 * math.log(2.0) * slope * slope)
-        wave = _cosine(2.5 * t - 0.25)  # sin(5 pi t)
+        wave = cosine(2.5 * t - 0.25)  # sin(5 pi t)
         if 0.4 < t <= 0.6:
             total += envelope * math.sqrt(abs(wave))
         else:
@@ -121,20 +121,20 @@ def _multipeak_f1(x: Floats, placement: Floats) -> float:
 
 @compiled
 def _multipeak_f2(x: Floats, placement: Floats) -> float:
-    z = _placed(x, placement)
+    z = placed(x, placement)
     total = 0.0
     for i in range(z.size):
         t = z[i] - 10.0
         decay = math.exp(-0.05 * t)
         square = decay * decay
         fourth = square * square  # exp(-0.2 t)
-        total += 2.0 * _cosine(5.0 / math.pi * fourth * t - 0.25) * fourth * decay  # sin(10 exp(-0.2 t) t) exp(-0.25 t)
+        total += 2.0 * cosine(5.0 / math.pi * fourth * t - 0.25) * fourth * decay  # sin(10 exp(-0.2 t) t) exp(-0.25 t)
     return total / z.size
 
 
 @compiled
 def _branke(x: Floats, placement: Floats) -> float:
-    z = _placed(x, placement)
+    z = placed(x, placement)
     total = 0.0
     for i in range(z.size):
         t = z[i] + 5.0
@@ -147,7 +147,7 @@ def _branke(x: Floats, placement: Floats) -> float:
 
 @compiled
 def _pickelhaube(x: Floats, placement: Floats) -> float:
-    z = _placed(x, placement)
+    z = placed(x, placement)
     centre, left, right = 0.0, 0.0, 0.0
     for i in range(z.size):
         t = z[i] + 30.0
@@ -167,7 +167,7 @@ def _pickelhaube(x: Floats, placement: Floats) -> float:
 
 @compiled
 def _heaviside(x: Floats, placement: Floats) -> float:
-    z = _placed(x, placement)
+    z = placed(x, placement)
     step, total = 0.0, 0.0
     for i in range(z.size):
         t = z[i] + 20.0
@@ -179,7 +179,7 @@ def _heaviside(x: Floats, placement: Floats) -> float:
 
 @compiled
 def _sawtooth(x: Floats, placement: Floats) -> float:
-    z = _placed(x, placement)
+    z = placed(x, placement)
     total = 0.0
     for i in range(z.size):
         t = z[i] + 5.0
@@ -190,18 +190,18 @@ def _sawtooth(x: Floats, placement: Floats) -> float:
 
 @compiled
 def _ackley(x: Floats, placement: Floats) -> float:
-    z = _placed(x, placement)
+    z = placed(x, placement)
     squares, waves = 0.0, 0.0
     for i in range(z.size):
         t = z[i] - 50.0
         squares += t * t
-        waves += _cosine(t)
+        waves += cosine(t)
     return -20.0 * math.exp(-0.2 * math.sqrt(squares / z.size)) - math.exp(waves / z.size) + 20.0 + math.e
 
 
 @compiled
 def _sphere(x: Floats, placement: Floats) -> float:
-    z = _placed(x, placement)
+    z = placed(x, placement)
     total = 0.0
     for i in range(z.size):
         total += (z[i] - 20.0) * (z[i] - 20.0)
@@ -210,7 +210,7 @@ def _sphere(x: Floats, placement: Floats) -> float:
 
 @compiled
 def _rosenbrock(x: Floats, placement: Floats) -> float:
-    z = _placed(x, placement)
+    z = placed(x, placement)
     total = 0.0
     for i in range(z.size - 1):
         t = z[i] - 10.0

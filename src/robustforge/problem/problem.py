@@ -16,10 +16,12 @@ from numba.core.errors import NumbaError
 
 from robustforge.errors import ProblemError, UnknownNameError
 from robustforge.problem.functions import FUNCTIONS, placement
+from robustforge.problem.held_out import ALL, HELD_OUT
 from robustforge.problem.sets import Ball, Geometry, UncertaintySet
 
 Floats = npt.NDArray[np.float64]
 Outside = Literal["evaluate", "clip", "shrink"]
+Suite = Literal["paper", "held-out"]
 Variant = Literal["original", "shifted", "rotated", "shifted-rotated"]
 
 _WIDEST = 1e9  # beyond that, neighbourhoods drown in rounding errors
@@ -174,11 +176,11 @@ def problem(
         >>> rf.problem("sphere", dimension=2)([20.0, 21.0])
         1.0
     """
-    if name not in FUNCTIONS:
-        raise UnknownNameError("problem", name, FUNCTIONS, "robustforge problems")
+    if name not in ALL:
+        raise UnknownNameError("problem", name, ALL, "robustforge problems")
     if variant not in get_args(Variant):
         raise UnknownNameError("variant", str(variant), get_args(Variant), "robustforge solve --help")
-    function = FUNCTIONS[name]
+    function = ALL[name]
     if not isinstance(dimension, (int, np.integer)) or dimension < function.least:
         raise ProblemError(
             f"{name} needs an integer dimension of at least {function.least}",
@@ -210,15 +212,23 @@ def _instance(name: str, dimension: int, variant: Variant, seed: int, outside: O
     return problem(name, dimension, variant, seed, outside=outside)
 
 
-def problems() -> tuple[str, ...]:
+def problems(suite: Suite = "paper") -> tuple[str, ...]:
     """Return the names of the test problems.
+
+    Args:
+        suite: "paper" for the paper's ten, or "held-out" for those that nothing is bred or tuned on: they are for final
+            tables only.
 
     Example:
         >>> import robustforge as rf
         >>> len(rf.problems()), rf.problems()[0]
         (10, 'rastrigin')
+        >>> rf.problems("held-out")[:2]
+        ('griewank', 'levy')
     """
-    return tuple(FUNCTIONS)
+    if suite not in get_args(Suite):
+        raise UnknownNameError("suite", str(suite), get_args(Suite), "robustforge problems")
+    return tuple(FUNCTIONS if suite == "paper" else HELD_OUT)
 
 
 def _made_again(fun: Any, bounds: Any, uncertainty: UncertaintySet, outside: Outside, name: str) -> Problem:

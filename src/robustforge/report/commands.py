@@ -18,6 +18,7 @@ from robustforge.errors import RobustforgeError
 from robustforge.evolution.entry import default_name
 from robustforge.evolution.settings import RACE_LEVEL, Settings
 from robustforge.problem.functions import FUNCTIONS
+from robustforge.problem.held_out import ALL
 from robustforge.problem.problem import problem
 from robustforge.tables import Record
 
@@ -72,7 +73,7 @@ def search_commands(name: str, where: str, has_model: bool, attack: int = 0) -> 
 def _test_problem(stored: Mapping[str, Any]) -> Record | None:
     """Return the name and the options of a test problem; `None` if it is a problem of the user's."""
     found = _NAME.fullmatch(str(stored.get("name")))
-    if found is None or found["stem"] not in FUNCTIONS:
+    if found is None or found["stem"] not in ALL:
         return None
     variant: Any = found["variant"] or "original"
     seed, outside = int(found["seed"]) if found["seed"] else None, stored.get("outside", "evaluate")

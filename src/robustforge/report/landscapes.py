@@ -18,7 +18,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, PowerNorm
 from scipy.ndimage import maximum_filter1d
 
-from robustforge.problem.functions import FUNCTIONS, Function
+from robustforge.problem.functions import Function
+from robustforge.problem.held_out import ALL
 from robustforge.problem.problem import problem
 from robustforge.report.drawing import Frame, colour, draw, end_labels, heading
 from robustforge.report.figures import Ticks, round_ticks
@@ -71,7 +72,7 @@ class Landscape:
 def functions_in(names: Iterable[str]) -> list[Function]:
     """Return the test functions that the names of problems stand for, each once, in the order of the listing."""
     stems = {re.sub(r"-\d+d(-(shifted|rotated|shifted-rotated)-\d+)?$", "", name) for name in names}
-    return [function for name, function in FUNCTIONS.items() if name in stems]
+    return [function for name, function in ALL.items() if name in stems]
 
 
 def landscape(function: Function, dimension: int, cells: int) -> Landscape:
