@@ -4,7 +4,7 @@ For objectives that are sums of functions of one variable each; there it is hard
 All samples lie on the axes through one base point. Along each axis they are interpolated; the design is the exact
 robust optimum of the interpolated sum: the worst case over a ball is, by a multiplier l for its radius,
 
-    min over l of  l Gamma^2 + sum over i of  max over d of  h_i(t_i + d) - l d^2
+    min over l of  l Gamma^2 + sum over i of  max over |d| <= Gamma of  h_i(t_i + d) - l d^2
 
 and each term is minimised over t_i by itself. Further samples go to where that optimum stands or falls.
 """
@@ -27,16 +27,16 @@ from robustforge.core.state import DONE, Array, Floats, Plan, State, StateField,
 GROUP = 32
 """Samples of an iteration at most."""
 
-GRID = 384
+GRID = 256
 """Points of an axis at which its emulator is evaluated."""
 
-_PLAN_EVERY = 4
+_ADJUST_EVERY = 6
 """Rounds between two adjustments of the multiplier."""
 
-_COARSE, _COARSE_STEP = 12, 1.5
+_COARSE, _RATIO = 9, 2.0
 """Multipliers that are tried first, and the logarithm of the ratio of two of them."""
 
-_GOLDEN, _STEPS = (math.sqrt(5.0) - 1.0) / 2.0, 7
+_GOLDEN, _STEPS, _FEWER_STEPS = (math.sqrt(5.0) - 1.0) / 2.0, 7, 3
 
 LINES = np.dtype(
     [
@@ -60,6 +60,7 @@ STATE_FIELDS = (
     StateField("axis_t", np.float64, lambda p: (_axes(p), p.axis)),
     StateField("axis_h", np.float64, lambda p: (_axes(p), p.axis)),
     StateField("axis_count", np.int64, lambda p: (_axes(p),)),
+    StateField("axis_new", np.int64, lambda p: (_axes(p), 2)),
     StateField("axis_best", np.float64, lambda p: (_axes(p),)),
     StateField("axis_next", np.float64, lambda p: (_axes(p),)),
     StateField("axis_of", np.int64, lambda p: (p.agents if p.axis else 0,)),
@@ -165,6 +166,16 @@ def _insert(s: State, i: int, place: float, value: float) -> None:
         times[m], heights[m] = times[m - 1], heights[m - 1]
     times[k], heights[k] = place, value
     s.axis_count[i] = count + 1
+    changed = s.axis_new[i]  # the emulator changes in three gaps to either side at most
+    per_cell = (GRID - 1) / (s.upper[i] - s.lower[i])
+    if k >= 2 and value < np.inf:
+        changed[0] = min(changed[0], int((times[k - 2] - s.lower[i]) * per_cell))
+    else:
+        changed[0] = 0
+    if k + 2 <= count and value < np.inf:
+        changed[1] = max(changed[1], int((times[k + 2] - s.lower[i]) * per_cell) + 1)
+    else:
+        changed[1] = GRID - 1
 
 
 @compiled
@@ -196,16 +207,19 @@ def _emulate(s: State, i: int) -> float:
         low = min(low, heights[k])
         if heights[k] < np.inf:
             high = max(high, heights[k])
+        else:
+            s.axis_new[i, 0], s.axis_new[i, 1] = 0, GRID - 1
     if count < 2 or not low < high:
         grid[:] = low if low < np.inf else 0.0
         return 0.0
-    ceiling = high + (high - low)
+    ceiling, changed = high + (high - low), s.axis_new[i]
     k = 0
-    for q in range(GRID):
+    for q in range(changed[0], min(changed[1], GRID - 1) + 1):
         t = _place_of(s, i, float(q))
         while k < count - 2 and times[k + 1] <= t:
             k += 1
         grid[q] = _height(times, heights, count, k, t, ceiling)
+    changed[0], changed[1] = GRID, -1
     return high - low
 
 
@@ -215,12 +229,15 @@ def _place_of(s: State, i: int, q: float) -> float:
 
 
 @compiled
-def raise_parabolas(heights: Floats, a: float, raised: Floats, at: Array, start: Floats) -> None:
-    """Write max over q of heights[q] - a (p - q)^2 for all p, by the upper envelope of the parabolas, in linear time.
+def raise_parabolas(heights: Floats, a: float, reach: int, raised: Floats, at: Array, start: Floats) -> None:
+    """Write max over q of heights[q] - a (p - q)^2 for all p, by the upper envelope of the parabolas.
+
+    In linear time, but for places whose maximum is out of reach: those are looked at one by one.
 
     Args:
         heights: Values on a grid.
         a: Steepness of the parabolas, positive.
+        reach: How far q may be from p.
         raised: Where the maxima go.
         at: Memory: the parabolas of the envelope.
         start: Memory: where each of them begins; one longer.
@@ -246,6 +263,10 @@ def raise_parabolas(heights: Floats, a: float, raised: Floats, at: Array, start:
             k += 1
         gap = p - at[k]
         raised[p] = heights[at[k]] - a * gap * gap
+        if abs(gap) > reach:
+            raised[p] = heights[p]
+            for q in range(max(0, p - reach), min(heights.size, p + reach + 1)):
+                raised[p] = max(raised[p], heights[q] - a * (p - q) * (p - q))
 
 
 @inlined
@@ -266,7 +287,8 @@ def _raise(s: State, i: int, multiplier: float) -> None:
                 worst = max(worst, grid[k])
             s.raised[q] = worst
     else:
-        raise_parabolas(grid, multiplier * cell * cell, s.raised, s.hull_at, s.hull_from)
+        reach = int(min(s.outer[0].reach / cell, float(GRID)) + 0.5)  # no variable alone goes further than the ball
+        raise_parabolas(grid, multiplier * cell * cell, reach, s.raised, s.hull_at, s.hull_from)
 
 
 @compiled
@@ -280,18 +302,19 @@ def _bound(s: State, multiplier: float) -> float:
 
 
 @inlined
-def _adjust(s: State, spread: float) -> None:
-    """Find the multiplier with the lowest bound: coarsely, for there are valleys, then by golden sections."""
-    first = math.log(spread) - 0.5 * _COARSE * _COARSE_STEP
-    best, lowest = 0, np.inf
-    for k in range(_COARSE + 1):
-        value = _bound(s, math.exp(first + k * _COARSE_STEP))
-        if value < lowest:
-            best, lowest = k, value
-    low, high = first + (best - 1) * _COARSE_STEP, first + (best + 1) * _COARSE_STEP
+def _adjust(s: State, spread: float, anew: bool) -> None:
+    """Find the multiplier with the lowest bound, by golden sections; anew: coarsely first, for there are valleys."""
+    near, steps = math.log(max(s.multiplier[0], 1e-300)), _FEWER_STEPS
+    if anew:
+        first, lowest, steps = math.log(spread) - 0.5 * (_COARSE - 1) * _RATIO, np.inf, _STEPS
+        for k in range(_COARSE):
+            value = _bound(s, math.exp(first + k * _RATIO))
+            if value < lowest:
+                near, lowest = first + k * _RATIO, value
+    low, high = near - _RATIO, near + _RATIO
     one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_one, at_two = _bound(s, math.exp(one)), _bound(s, math.exp(two))
-    for _ in range(_STEPS):
+    for _ in range(steps):
         if at_one < at_two:
             high, two, at_two = two, one, at_one
             one = high - _GOLDEN * (high - low)
@@ -300,7 +323,7 @@ def _adjust(s: State, spread: float) -> None:
             low, one, at_one = one, two, at_two
             two = low + _GOLDEN * (high - low)
             at_two = _bound(s, math.exp(two))
-    s.multiplier[0] = math.exp(0.5 * (low + high))
+    s.multiplier[0] = math.exp(one if at_one < at_two else two)
 
 
 @compiled
@@ -316,9 +339,9 @@ def _plan(s: State) -> None:
         for i in range(n):
             s.axis_next[i] = s.lower[i] + uniform(s.rng) * (s.upper[i] - s.lower[i])
         return
-    since = lines.round - lines.spread
-    if s.multiplier[0] == 0.0 or t.free == 0 or since % _PLAN_EVERY == 0:
-        _adjust(s, spread)
+    since, anew = lines.round - lines.spread, s.multiplier[0] == 0.0 or t.free == 0
+    if anew or since % _ADJUST_EVERY == 0:
+        _adjust(s, spread, anew)
     multiplier = s.multiplier[0]
     total = multiplier * s.outer[0].reach * s.outer[0].reach - (n - 1) * s.base_value[0]
     for i in range(n):
@@ -331,13 +354,13 @@ def _plan(s: State) -> None:
             if bend > 0.0:
                 exactly += 0.5 * (s.raised[q - 1] - s.raised[q + 1]) / bend
         s.axis_best[i] = min(max(_place_of(s, i, exactly), s.lower[i]), s.upper[i])
-        s.axis_next[i] = _next_sample(s, i, q, multiplier, since % 2 == 0)
+        s.axis_next[i] = _next_sample(s, i, q, multiplier, spread, since % 2 == 0)
     s.incumbent[0] = total
     copy(s.axis_best, s.incumbent_x)
 
 
 @inlined
-def _next_sample(s: State, i: int, q: int, multiplier: float, explore: bool) -> float:
+def _next_sample(s: State, i: int, q: int, multiplier: float, spread: float, explore: bool) -> float:
     """Return where on an axis to look next: at the best place, at the worst to its sides, or in a gap between samples.
 
     Once samples are near all three, it is the middle of the widest gap, or of the one nearby across which most can
@@ -346,7 +369,9 @@ def _next_sample(s: State, i: int, q: int, multiplier: float, explore: bool) -> 
     cell = (s.upper[i] - s.lower[i]) / (GRID - 1)
     grid, times, heights, count = s.grids[i], s.axis_t[i], s.axis_h[i], s.axis_count[i]
     left, right, worst_left, worst_right = q, q, -np.inf, -np.inf
-    for k in range(GRID):
+    furthest_away = min(s.outer[0].reach, math.sqrt(spread / multiplier))
+    reach = int(min(float(GRID), furthest_away / cell + 1.0)) if cell > 0.0 else 0
+    for k in range(max(0, q - reach), min(GRID, q + reach + 1)):  # beyond, a change costs more than it can be worth
         gap = (k - q) * cell
         value = grid[k] - multiplier * gap * gap
         if k < q and value > worst_left:

@@ -1,0 +1,269 @@
+"""Searches beyond swarms: their algebra against NumPy, and what each of them is for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import robustforge as rf
+from robustforge.components import (
+    AdditivityTest,
+    CoordinateSearch,
+    EvolutionStrategy,
+    FarRestart,
+    GradientSearch,
+    Inner,
+    Itself,
+    NoRestart,
+    RandomRestart,
+    RegressionSearch,
+    ReturnAverage,
+    ReturnBest,
+    ReturnMiddle,
+    ShellPoint,
+    WorstOfFew,
+)
+from robustforge.components.coordinate import raise_parabolas
+from robustforge.components.regression import solve
+from robustforge.core.state import GOING
+
+NOTHING = Inner(0.1, Itself(), False, False, False)
+SHELL = Inner(0.1, ShellPoint(), False, False, False)
+LINES = CoordinateSearch(0.6, 1.0, 0.5)
+TEST = AdditivityTest(6, 1e-6, LINES)
+
+
+def regression(**changes):
+    made = RegressionSearch(
+        30, "isotropic", 4.0, 2.0, 1e-3, 0.1, False, 0.6, 0.4, 1.0, 1.0, NoRestart(), ReturnAverage(0.05)
+    )
+    return made.replace(**changes)
+
+
+def strategy(**changes):
+    made = EvolutionStrategy(14, "separable", True, 0.25, 0.5, NoRestart(), ReturnMiddle())
+    return made.replace(**changes)
+
+
+GRADIENT = GradientSearch(30, 1.0, 0.3, 0.005, NoRestart(), ReturnMiddle())
+
+
+def found(outer, problem, budget=2000, seed=1, inner=NOTHING, **parts):
+    return rf.minimize(problem, budget=budget, heuristic=rf.Heuristic(outer, inner, **parts), rng=seed)
+
+
+def worst(problem, x):
+    return rf.verify(problem, x, 20_000, rng=1, attack=False).sampled.fun
+
+
+# --- algebra
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 40])
+def test_solve_is_that_of_numpy(size):
+    rng = np.random.default_rng(size)
+    root = rng.standard_normal((size, size))
+    matrix, right = root @ root.T + 0.1 * np.eye(size), rng.standard_normal(size)
+    given, solution = np.triu(matrix), right.copy()
+    assert solve(given, solution, size)
+    assert solution == pytest.approx(np.linalg.solve(matrix, right), rel=1e-8, abs=1e-8)
+    assert not solve(np.triu(matrix - 1000 * np.eye(size)), right.copy(), size)
+
+
+@pytest.mark.parametrize("steepness", [1e-4, 0.03, 1.0, 50.0])
+def test_raised_parabolas_are_the_plain_maximum(steepness):
+    rng = np.random.default_rng(3)
+    for size in (1, 2, 3, 50, 256):
+        heights = rng.standard_normal(size).cumsum() if size > 3 else rng.standard_normal(size)
+        raised, place = np.empty(size), np.arange(size)
+        for reach in (0, 1, 7, 256):
+            raise_parabolas(heights, steepness, reach, raised, np.zeros(size, np.int64), np.zeros(size + 1))
+            gaps = place[:, None] - place[None, :]
+            plain = np.where(np.abs(gaps) <= reach, heights[None, :] - steepness * gaps**2, -np.inf).max(axis=1)
+            assert raised == pytest.approx(plain, abs=1e-9)
+
+
+# --- coordinate search
+
+
+def test_it_finds_the_robust_optimum_of_a_sum_with_a_cliff():
+    """Each variable: falling to a cliff at 1, then high. The margin is decided by what all variables share: a ball."""
+    n, radius = 10, 0.5
+
+    def cliffs(x):
+        return float(np.where(x < 1.0, -x, 3.0).sum())
+
+    problem = rf.Problem(cliffs, [(-4.0, 3.0)] * n, rf.Ball(radius))
+    result = found(LINES, problem, 1500)
+    margins = 1.0 - result.x
+
+    def value(margin):
+        over = min(n, int(radius**2 / margin**2))  # variables that an attack can push over the edge
+        return (
+            -n * (1 - margin)
+            + over * (3.0 + 1.0 - margin)
+            + math.sqrt(n - over) * math.sqrt(max(0.0, radius**2 - over * margin**2))
+        )
+
+    best = min(value(margin) for margin in np.linspace(0.05, 0.6, 500))
+    assert (margins > 0).all()
+    reached = rf.verify(problem, result.x, 1000, rng=1).attacked.fun
+    assert reached <= best + 0.6  # of a range of 70, on a grid of 256 places
+    assert result.estimate == pytest.approx(reached, abs=0.5)
+
+
+def test_exact_variables_and_boxes_have_their_own_worst_case():
+    def steps(x):
+        return float((x[0] - 1.0) ** 2 + np.where(x[1:] < 0.5, -x[1:], 2.0).sum())
+
+    box = rf.Problem(steps, [(-2.0, 2.0)] * 4, rf.Box([0.0, 0.3, 0.3, 0.1]))
+    result = found(LINES, box, 600)
+    assert result.x == pytest.approx([1.0, 0.2, 0.2, 0.4], abs=0.03)
+    assert (result.x[1:] + np.array([0.3, 0.3, 0.1]) < 0.5 + 1e-3).all()
+
+
+def test_it_copes_with_infeasible_parts_and_failures():
+    def walled(x):
+        return math.inf if x[0] < -1.0 else math.nan if x[1] > 4.5 else float((x**2).sum())
+
+    problem = rf.Problem(walled, [(-3.0, 5.0)] * 3, rf.Ball(0.3))
+    result = rf.minimize(problem, budget=300, heuristic=rf.Heuristic(LINES, NOTHING), rng=1, on_failure="unknown")
+    assert result.nfev == 300
+    assert np.abs(result.x).max() < 0.2
+
+
+# --- the structure test
+
+
+@pytest.mark.parametrize("name", [*rf.problems(), *rf.problems("held-out")])
+@pytest.mark.parametrize("variant", ["original", "rotated"])
+def test_sums_are_recognised_and_nothing_else_is(name, variant):
+    from robustforge.problem.held_out import ALL
+
+    problem = rf.problem(name, 10, variant, None if variant == "original" else 3)
+    search = rf.Optimizer(problem, budget=500, heuristic=rf.Heuristic(regression(), NOTHING, TEST), rng=1)
+    while search.arrays["tally"]["phase"][0] != GOING or search.nfev < 30:
+        batch = search.ask()
+        search.tell(batch.ids, [problem(x) for x in batch.x])
+    took_over = bool(search.arrays["tally"]["as_is"][0])
+    is_sum = ALL[name].additive and variant == "original"
+    if name == "heaviside" and variant == "original":
+        is_sum = True  # but for one corner of the box
+    assert took_over == is_sum
+
+
+def test_a_flat_objective_tells_nothing():
+    flat = rf.Problem(lambda x: 1.0, [(-1.0, 1.0)] * 5, rf.Ball(0.1))
+    search = rf.Optimizer(flat, budget=200, heuristic=rf.Heuristic(regression(), NOTHING, TEST), rng=1)
+    while search.nfev < 60:
+        batch = search.ask()
+        search.tell(batch.ids, [1.0] * len(batch))
+    assert search.arrays["tally"]["as_is"][0] == 0
+
+
+def test_there_is_no_test_where_it_could_not_pay():
+    problem = rf.problem("sphere", 30)
+    few = rf.Optimizer(problem, budget=150, heuristic=rf.Heuristic(regression(), NOTHING, TEST), rng=1)
+    assert few.arrays["tally"]["phase"][0] != 0
+
+
+# --- searches with a middle
+
+
+@pytest.mark.parametrize(
+    ("outer", "close"),
+    [
+        (regression(), 1.02),
+        (regression(model="diagonal"), 1.05),
+        (regression(mirrored=True), 1.03),
+        (strategy(), 1.6),
+        (strategy(covariance="full"), 1.6),
+        (GRADIENT, 2.0),
+    ],
+)
+@pytest.mark.parametrize("variant", ["original", "shifted-rotated"])
+def test_a_bowl_is_solved(outer, close, variant):
+    problem = rf.problem("sphere", 20, variant, None if variant == "original" else 2)
+    assert worst(problem, found(outer, problem).x) < close  # 1 is the best there is
+
+
+def test_the_regression_is_robust_where_the_best_point_is_not():
+    """A needle in a broad bowl: what the candidates say on the shell counts, and not the lowest of them."""
+
+    def needle(x):
+        return float((x**2).sum() - 5.0 * math.exp(-200.0 * ((x - 0.8) ** 2).sum()))
+
+    problem = rf.Problem(needle, [(-3.0, 3.0)] * 5, rf.Ball(0.5))
+    assert np.abs(found(regression(), problem, 800).x).max() < 0.1
+
+
+def test_values_on_the_shell_can_be_what_is_learnt_from():
+    problem = rf.problem("sphere", 10)
+    result = found(regression(), problem, 1000, inner=SHELL)
+    assert worst(problem, result.x) < 2.5  # of 80 at the edge of the box
+    gaps = np.linalg.norm(np.diff(result.history.x, axis=0), axis=1)
+    assert gaps.min() > 0
+
+
+@pytest.mark.parametrize("restart", [RandomRestart(3), FarRestart(3)])
+def test_restarts_share_the_budget_and_the_best_start_counts(restart):
+    """Two wells: the deeper one is found by one start in two or so, and kept whatever comes after it."""
+
+    def wells(x):
+        return float(min(((x - 2.0) ** 2).sum(), 1.0 + ((x + 2.0) ** 2).sum()))
+
+    problem = rf.Problem(wells, [(-4.0, 4.0)] * 4, rf.Ball(0.3))
+    alone = [np.abs(found(regression(), problem, 900, seed).x - 2.0).max() < 0.3 for seed in range(12)]
+    again = [np.abs(found(regression(restart=restart), problem, 900, seed).x - 2.0).max() < 0.3 for seed in range(12)]
+    assert sum(again) > sum(alone)
+
+
+@pytest.mark.parametrize("returned", [ReturnMiddle(), ReturnAverage(0.1), ReturnBest()])
+def test_what_is_returned_is_what_was_chosen(returned):
+    problem = rf.problem("ackley", 8, "shifted", 4)
+    result = found(regression(returned=returned), problem, 700)
+    evaluated = (np.abs(result.history.x[:-1] - result.x).max(axis=1) < 1e-9).any()
+    assert evaluated == isinstance(returned, ReturnBest)
+
+
+@pytest.mark.parametrize("outer", [regression(), strategy(), GRADIENT])
+def test_earlier_points_say_where_to_begin(outer):
+    problem = rf.problem("sphere", 6)
+    rng = np.random.default_rng(1)
+    points = rng.uniform(15, 25, (30, 6))
+    points[7] = 20.2
+    known = (points, [problem(x) for x in points])
+    search = rf.Optimizer(problem, budget=200, heuristic=rf.Heuristic(outer, NOTHING), rng=1, known=known)
+    search.ask()
+    middle = search.arrays["middle"] * problem.space.scale + problem.space.centre
+    assert middle == pytest.approx(np.full(6, 20.2))
+
+
+# --- the final check
+
+
+def test_the_final_check_chooses_by_the_worst_case():
+    """A cliff beside the lowest point: a swarm that looks at few points falls for it, and is put right in the end."""
+
+    def cliff(x):
+        return float((x**2).sum()) + (5.0 if x[0] > 0.1 else 0.0)
+
+    problem = rf.Problem(cliff, [(-2.0, 2.0)] * 3, rf.Ball(0.4))
+    hopeful = rf.heuristic("rpso").replace(inner=Inner(0.0, rf.heuristic("rpso").inner.form, False, False, False))
+    attacked = []
+    for final in ({}, {"final": WorstOfFew(0.2, 6)}):
+        runs = [rf.minimize(problem, budget=400, heuristic=hopeful.replace(**final), rng=seed) for seed in range(12)]
+        assert {run.nfev for run in runs} == {400}
+        attacked.append(np.mean([rf.verify(problem, run.x, 1000, rng=1).attacked.fun for run in runs]))
+    assert attacked[1] < attacked[0]
+
+
+def test_the_final_check_knows_of_no_middle_that_never_was():
+    """A coordinate search that took over has no middle: its outcome is the only finalist."""
+    problem = rf.problem("rastrigin", 10, "shifted", 5)
+    plain = found(regression(), problem, 1000, structure=TEST)
+    checked = found(regression(), problem, 1053, structure=TEST, final=WorstOfFew(0.05, 4))
+    assert np.abs(checked.x - 20.0).max() > 0.3  # not the middle of the box
+    assert worst(problem, checked.x) == pytest.approx(worst(problem, plain.x), rel=0.3)
