@@ -23,6 +23,7 @@ from robustforge.errors import (
     StoreError,
     StoreFullError,
 )
+from robustforge.evolution.operators import combine, mutate
 from robustforge.evolution.trial import run_trials, trial
 from robustforge.execution import SupervisedPool
 from robustforge.store import FINAL, Store
@@ -484,3 +485,68 @@ def test_a_wide_first_generation_is_bred_from_its_best():
     assert wide.progress.made == 20 * 3 + 2 * 6 * 3 + 5 * 5
     with pytest.raises(EvolutionError, match="must not be smaller"):
         rf.evolve(sphere(), first=3, **SMALL)
+
+
+# --- variants, instances, and the other method
+
+
+def test_fresh_instances_are_the_same_for_all_heuristics_and_others_each_repeat():
+    variant = rf.problem("sphere", 4, "shifted", 1)
+    one, other = (variant.instance(seed) for seed in (5, 6))
+    assert (one.data != other.data).any()
+    assert (one.data == variant.instance(5).data).all()
+    assert rf.problem("sphere", 4).instance(3).data.size == 0
+    own = bowl()
+    assert own.instance(3) is own
+
+
+def test_fresh_instances_change_the_values_and_nothing_about_reproducibility(tmp_path):
+    problems = [rf.problem("rastrigin", 3, kind, 1) for kind in ("shifted", "shifted-rotated")]
+    found = {}
+    for fresh in (False, True):
+        for workers in (1, 2):
+            path = tmp_path / f"{fresh}-{workers}.db"
+            rf.evolve(problems, store=path, workers=workers, fresh=fresh, criterion="sizes", **SMALL)
+            found[fresh, workers] = rows(path)
+    assert found[True, 1] == found[True, 2]
+    assert found[True, 1][0][1] != found[False, 1][0][1]
+
+
+def test_a_race_of_a_crowd_halves_it_and_doubles_the_repeats(tmp_path):
+    settings = {**SMALL, "first": 16, "generations": 3, "repeats": 4, "finalists": 2}
+    evolution = rf.evolve(sphere(), store=tmp_path / "race.db", method="race", **settings)
+    assert [len(each.population) for each in evolution.generations] == [16, 8, 4]
+    assert [int(each.repeats.max()) for each in evolution.generations] == [1, 2, 4]
+    first = {heuristic.id for heuristic in evolution.generations[0].population[:8]}
+    assert {heuristic.id for heuristic in evolution.generations[1].population} == first
+    assert evolution.progress.made == evolution.settings.most_runs(1) == 16 + 16 + 16 + 2 * 5
+
+
+def test_children_of_unlike_parents_and_of_like_ones_are_all_heuristics():
+    grammar, rng = rf.grammar("extended"), np.random.default_rng(1)
+    trees = [grammar.random(rng) for _ in range(60)]
+    shared = set()
+    for one, other in zip(trees, trees[1:], strict=False):
+        cuts = grammar.cuts_of(one, other)
+        same = type(one.outer) is type(other.outer)
+        assert any(len(cut) > 1 and cut[0] == "outer" for cut in cuts) == (same and len(vars(one.outer)) > 0)
+        shared.add(same)
+        for cut in cuts:
+            child = combine(one, other, cut)
+            assert grammar.holds(child)
+            assert grammar.holds(mutate(child, cut, grammar, rng))
+    assert shared == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"criterion": "best"}, "choice for `criterion`"),
+        ({"method": "guess"}, "choice for `method`"),
+        ({"tie": 2}, "tie must be a number from 0 to 1"),
+        ({"fresh": "yes"}, "fresh must be True or False"),
+    ],
+)
+def test_new_settings_are_checked(wrong, said):
+    with pytest.raises(RobustforgeError, match=said):
+        rf.evolve(sphere(), **{**SMALL, **wrong})

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import chi2, friedmanchisquare, rankdata
 from scipy.stats import t as student
 
-from robustforge.evolution.fitness import order, order_by_elimination, survivors
+from robustforge.evolution.fitness import distances, order, order_by_elimination, survivors
 
 
 def test_one_problem_is_ordered_by_the_mean():
@@ -132,3 +132,26 @@ def test_who_failed_somewhere_is_behind_all_who_did_not():
     means = np.array([[np.inf, 0.0, 0.0], [1.0, 1.0, 1.0], [2.0, 2.0, 2.0], [np.inf, 5.0, 5.0]])
     assert order(means).tolist() == [1, 2, 0, 3]
     assert order(np.full((3, 2), np.inf)).tolist() == [0, 1, 2]
+
+
+def test_sizes_see_by_how_much_a_problem_is_missed():
+    """The first is a little better on two of three problems, and far behind on the third."""
+    means = np.array([[0.99, 0.99, 9.0], [1.0, 1.0, 1.0], [2.0, 2.0, 2.0], [3.0, 3.0, 3.0]])
+    assert order(means).tolist()[:2] == [0, 1]
+    assert order(means, by_size=True).tolist()[:2] == [1, 2]
+    far = np.array([[0.0, 1e9], [1.0, 1.0], [1.0, 0.0], [1.1, 0.5]])
+    assert order(far, by_size=True).tolist() == [2, 3, 1, 0]  # beyond three times the median, all are equally far
+
+
+def test_ties_hide_differences_that_are_none():
+    means = np.array([[1.0000, 5.0], [1.0001, 4.0], [1.0002, 3.0], [9.0, 9.0]])
+    assert order(means).tolist()[0] == 2 or order(means).tolist()[0] == 1
+    assert order(means, tie=0.05).tolist()[:3] == [2, 1, 0]
+
+
+def test_the_scale_of_sizes_is_that_of_the_first_generation():
+    first = np.array([[0.0, 0.0], [1.0, 100.0], [2.0, 200.0]])
+    means = np.array([[0.5, 10.0], [0.1, 30.0]])
+    assert distances(means, first) == pytest.approx(np.array([[0.5, 0.1], [0.1, 0.3]]))
+    assert order(means, by_size=True, first=first).tolist() == [1, 0]
+    assert order(np.array([[np.inf, 0.0], [2.0, 200.0]]), by_size=True, first=first).tolist() == [1, 0]

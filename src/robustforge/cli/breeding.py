@@ -45,6 +45,10 @@ _breeding = options(
     click.option("--finalists", type=COUNT, default=5, metavar="N", help="Best that are compared at the end."),
     click.option("--final-repeats", type=COUNT, default=100, metavar="N", help="Runs of each of them, on new seeds."),
     click.option("--race", is_flag=True, help="No more repeats for the clearly worse (Friedman, 5%)."),
+    click.option("--fresh", is_flag=True, help="Draw shifts and rotations anew for each repeat."),
+    choice("--criterion", "How several problems count", ("ranks", "sizes")),
+    click.option("--tie", type=click.FloatRange(0, 1), default=0.0, metavar="P", help="Differences that are none."),
+    choice("--method", "By genetic programming, or halving a random crowd", ("breed", "race")),
     choice("--on-failure", "What a failed evaluation does", ON_FAILURE),
     click.option("--seed", type=SEED, default=1, metavar="N", help="Same seed, same outcome."),
 )
@@ -54,13 +58,15 @@ _breeding = options(
     epilog=examples(
         "robustforge evolve rastrigin --dimension 10 --population 20 --generations 10",
         "robustforge evolve sphere ackley rastrigin --dimension 30 --name trio",
+        "robustforge evolve all --variants shifted,shifted-rotated --fresh --race",
         "robustforge evolve --objective mymodels:family --dimension 12",
     )
 )
 @click.argument("problems", nargs=-1)
 @problem_options
 @click.option("--objective", metavar="MODULE:NAME", help="Your own: a Problem, a list, or a function of --dimension.")
-@click.option("--grammar", default="paper", metavar="NAME", help="Which heuristics there are: paper or extended.")
+@click.option("--variants", metavar="A,B", help="Breed on several variants of each problem, or all.")
+@click.option("--grammar", default="extended", metavar="NAME", help="Which heuristics there are: extended or paper.")
 @grammar_options
 @_breeding
 @click.option("--store", default="runs.db", metavar="FILE", help="Keeps every run.")
@@ -76,6 +82,7 @@ def evolve(
     /,
     problems: tuple[str, ...],
     objective: str | None,
+    variants: str | None,
     grammar: str,
     only: tuple[str, ...],
     without: tuple[str, ...],
@@ -103,7 +110,7 @@ def evolve(
     place = {key: given.pop(key) for key in ("dimension", "variant", "variant_seed", "outside")}
     if ctx.get_parameter_source("dimension") is ParameterSource.DEFAULT:
         place["dimension"] = None
-    chosen = evolutions.chosen_problems(problems, objective, place)
+    chosen = evolutions.chosen_problems(problems, objective, place, variants)
     settings = {**given, "race": race or 0.0, "first": given["first"] or 0}
     evolution = evolutions.new_evolution(name, chosen, parse_grammar(grammar, only, without, fix), settings)
     try:

@@ -11,6 +11,7 @@ import numpy as np
 
 import robustforge as rf
 from robustforge.cli import records
+from robustforge.cli.frame import VARIANTS
 from robustforge.cli.listings import Record
 from robustforge.cli.objectives import DEFAULT_DIMENSION, load_problems
 from robustforge.errors import EvolutionError, ProblemError, StoreError
@@ -27,18 +28,21 @@ EVOLUTION_FORMAT = "robustforge-evolution/1"
 ALL = "all"
 
 
-def chosen_problems(names: Sequence[str], objective: str | None, given: Mapping[str, Any]) -> tuple[Problem, ...]:
+def chosen_problems(
+    names: Sequence[str], objective: str | None, given: Mapping[str, Any], variants: str | None = None
+) -> tuple[Problem, ...]:
     """Return the problems of an evolution: test problems by name, or those behind `--objective`.
 
     Args:
         names: Test problems; "all" for all ten.
         objective: A module and a name in it.
         given: The options of a problem; `dimension` is `None` where nobody said.
+        variants: Several variants with commas between them, or "all"; then each problem is there in each of them.
     """
     if objective is not None:
         if names:
             raise EvolutionError("problems come by name or by --objective", "both were given", "Leave one out")
-        if given["variant"] != "original" or given["outside"] != "evaluate":
+        if given["variant"] != "original" or given["outside"] != "evaluate" or variants:
             fact = "--variant or --outside was given with --objective"
             raise EvolutionError("variants and policies are for test problems", fact, "Set them in your Problem")
         return as_problems(load_problems(objective, given["dimension"]))
@@ -46,7 +50,15 @@ def chosen_problems(names: Sequence[str], objective: str | None, given: Mapping[
         raise ProblemError("a problem is needed", "none was named", "Name one, e.g. rastrigin, or all")
     spelled = rf.problems() if tuple(names) == (ALL,) else names
     spec = {**given, "dimension": DEFAULT_DIMENSION if given["dimension"] is None else given["dimension"]}
-    return as_problems([records.build_problem({"name": name, **spec}) for name in spelled])
+    if variants is None:
+        return as_problems([records.build_problem({"name": name, **spec}) for name in spelled])
+    if given["variant"] != "original":
+        raise ProblemError("variants come by --variant or by --variants", "both were given", "Leave one out")
+    kinds = VARIANTS if variants == ALL else [part.strip() for part in variants.split(",")]
+    seed = 1 if given["variant_seed"] is None else given["variant_seed"]
+    seeds = {kind: None if kind == "original" else seed for kind in kinds}
+    specs = [{"name": name, **spec, "variant": kind, "variant_seed": seeds[kind]} for kind in kinds for name in spelled]
+    return as_problems([records.build_problem(each) for each in specs])
 
 
 def new_evolution(name: str | None, problems: tuple[Problem, ...], grammar: Grammar, settings: Record) -> Evolution:

@@ -11,7 +11,7 @@ from typing import Any
 from robustforge.errors import EvolutionError, UnknownNameError
 from robustforge.evolution.evolution import Evolution
 from robustforge.evolution.process import Process
-from robustforge.evolution.settings import Settings
+from robustforge.evolution.settings import DEFAULT_GRAMMAR, Settings
 from robustforge.heuristic import Grammar, grammar
 from robustforge.problem import Problem, as_problems
 from robustforge.store import Store
@@ -21,7 +21,7 @@ from robustforge.workshop import crew
 def evolve(
     problems: Problem | Iterable[Problem],
     *,
-    grammar: str | Grammar = "paper",
+    grammar: str | Grammar = DEFAULT_GRAMMAR,
     store: str | Path | None = None,
     name: str | None = None,
     executor: Executor | None = None,
@@ -34,7 +34,8 @@ def evolve(
 
     Args:
         problems: A `Problem`, or several. Compiled objectives are run in threads, Python ones in processes.
-        grammar: Which heuristics there are: "paper", "extended", or what `rf.grammar` returned.
+        grammar: Which heuristics there are: "extended", with everything, "paper" for the paper's own, or what
+            `rf.grammar` returned.
         store: A file that keeps every run. The same call again goes on where it stopped; without a store, nothing is
             kept.
         name: What it is called in the store; by default, after the problems.
@@ -45,8 +46,8 @@ def evolve(
         callback: Called with the evolution after each generation; it may raise `StopIteration` to stop for now.
         **settings: `population` (50), `first` (as many), `generations` (40), `repeats` (20), `budget` (2000),
             `tournament` (3), `elites` (2), `mutation` (0.3), `refinement` (0), `samples` (10,000), `finalists` (5),
-            `final_repeats` (100), `race` (0; a level such as 0.05, or `True`, for one), `on_failure` ("raise") and
-            `seed` (1); see `Settings`.
+            `final_repeats` (100), `race` (0; a level such as 0.05, or `True`, for one), `fresh` (no), `criterion`
+            ("ranks"), `tie` (0), `method` ("breed"), `on_failure` ("raise") and `seed` (1); see `Settings`.
 
     Returns:
         The evolution, with its `champion`, its last `population`, and all `generations`.

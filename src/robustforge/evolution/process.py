@@ -56,7 +56,7 @@ class Process:
             population: Sequence[Heuristic]
             if number == 0:
                 population = first_population(settings.first_size, evolution.grammar, rng)
-            elif settings.method == "halve":
+            elif settings.method == "race":
                 population = evolution.population[: settings.size(number)]
             else:
                 population = breed(evolution.population[: settings.population], settings, evolution.grammar, rng)

@@ -9,10 +9,13 @@ from typing import Any, Literal, get_args
 from robustforge.engine.optimizer import OnFailure
 from robustforge.errors import EvolutionError, UnknownNameError
 
+DEFAULT_GRAMMAR = "extended"
+"""What heuristics are bred from if nobody says."""
+
 RACE_LEVEL = 0.05
 
 Criterion = Literal["ranks", "sizes"]
-Method = Literal["breed", "halve"]
+Method = Literal["breed", "race"]
 
 MOST_SAMPLES = 1_000_000
 """More points of a re-estimate would not fit into the memory of a worker."""
@@ -43,7 +46,7 @@ class Settings:
             they are from the best on average, which sees whether a problem is missed by a little or by much.
         tie: Differences that are none in the comparison over several problems, as a share of the way from the best to
             the median of the first generation.
-        method: "breed", by genetic programming, or "halve": many random heuristics, the better half of which gets
+        method: "breed", by genetic programming, or "race": many random heuristics, the better half of which gets
             twice the repeats, and so on.
         on_failure: What a failed evaluation of the objective means, as in `minimize`.
         seed: Decides everything.
@@ -120,7 +123,7 @@ class Settings:
 
     def size(self, generation: int) -> int:
         """Return how many heuristics a generation has: by halving, half of the one before."""
-        if self.method == "halve":
+        if self.method == "race":
             return max(self.finalists, self.first_size >> generation)
         return self.population if generation else self.first_size
 
@@ -129,7 +132,7 @@ class Settings:
 
         So that the last has `repeats`.
         """
-        if self.method == "halve":
+        if self.method == "race":
             return max(1, self.repeats >> (self.generations - 1 - generation))
         return self.repeats
 

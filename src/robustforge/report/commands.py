@@ -16,7 +16,7 @@ from typing import Any
 from robustforge.analysis import Outcome
 from robustforge.errors import RobustforgeError
 from robustforge.evolution.entry import default_name
-from robustforge.evolution.settings import RACE_LEVEL, Settings
+from robustforge.evolution.settings import DEFAULT_GRAMMAR, RACE_LEVEL, Settings
 from robustforge.problem.functions import FUNCTIONS
 from robustforge.problem.held_out import ALL
 from robustforge.problem.problem import problem
@@ -90,19 +90,30 @@ def _test_problem(stored: Mapping[str, Any]) -> Record | None:
 def _problem_words(places: Sequence[Record | None]) -> tuple[list[str], str]:
     """Return the problems as they are named at the command line, and what is to be said about them."""
     known = [place for place in places if place is not None]
+    variants = list(dict.fromkeys(place["options"]["variant"] for place in known))
+    several = {"variant": variants[0], "variant-seed": None} if len(variants) > 1 else {}
+    if several:  # all problems in all of them, in order: that is what --variants makes
+        first = [place["name"] for place in known if place["options"]["variant"] == variants[0]]
+        asked = [(name, variant) for variant in variants for name in first]
+        seeds = {place["options"]["variant-seed"] for place in known} - {None}
+        if asked == [(place["name"], place["options"]["variant"]) for place in known] and seeds == {1}:
+            known = [{**place, "options": {**place["options"], **several}} for place in known]
     if not known or len(known) < len(places) or any(place["options"] != known[0]["options"] for place in known):
         note = "Its problems are your own, or differ in their options: MODULE:NAME stands for where they are made."
         return ["--objective", "MODULE:NAME"], note
-    names = [place["name"] for place in known]
+    names = list(dict.fromkeys(place["name"] for place in known))
     words = ["all"] if len(names) > 1 and names == list(FUNCTIONS) else names
     usual = {"dimension": DEFAULT_DIMENSION, "variant": "original", "variant-seed": None, "outside": "evaluate"}
     given = {key: value for key, value in known[0]["options"].items() if value != usual[key]}
+    if several:
+        given = {"variants": ",".join(variants), **{key: value for key, value in given.items() if key != "variant"}}
     return [*words, *(part for key, value in given.items() for part in (f"--{key}", str(value)))], ""
 
 
 def _grammar_words(grammar: Mapping[str, Any]) -> list[str]:
     restrictions = grammar.get("restrictions") or {}
-    words = [] if grammar.get("name", "paper") == "paper" else ["--grammar", str(grammar["name"])]
+    name = str(grammar.get("name", "paper"))
+    words = [] if name == DEFAULT_GRAMMAR else ["--grammar", name]
     for slot, names in restrictions.get("only", {}).items():
         words += ["--only", f"{slot}={','.join(names)}"]
     for name in restrictions.get("without", []):
@@ -116,8 +127,8 @@ def _setting_words(stored: Mapping[str, Any]) -> list[str]:
     words: list[str] = []
     for field in fields(Settings):
         value = stored.get(field.name, field.default)
-        if field.name == "race":
-            words += ["--race"] if value else []
+        if field.name in ("race", "fresh"):
+            words += [f"--{field.name}"] if value else []
         elif value != field.default:
             words += [f"--{field.name.replace('_', '-')}", str(value)]
     return words
