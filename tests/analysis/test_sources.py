@@ -73,7 +73,7 @@ def test_everything_in_the_store_is_there(kept, evidence):
         assert outcome.seconds == pytest.approx(sum(run.seconds for run in runs))
         assert outcome.problems == tuple(problem.name for problem in evolution.problems)
         assert outcome.settings["population"] == evolution.settings.population
-        assert outcome.grammar["fingerprint"] == rf.grammar("paper").fingerprint
+        assert outcome.grammar["fingerprint"] == rf.grammar("extended").fingerprint
         assert outcome.champion == evolution.champion
     assert evidence.outcomes[2].failures > 0
 

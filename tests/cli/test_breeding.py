@@ -106,14 +106,14 @@ def test_as_json(tmp_path):
     (listed,) = json.loads(run("runs", tmp_path / "r.db", "--json").stdout)
     assert listed["champion"] == record["champion"]["id"]
     assert listed["settings"]["population"] == 5
-    assert listed["fingerprint"] == rf.grammar("paper").fingerprint
+    assert listed["fingerprint"] == rf.grammar("extended").fingerprint
     taken = json.loads(run("champion", tmp_path / "r.db", "--json").stdout)
     assert taken["means"] == record["champion"]["means"]
     assert taken["finished"]
 
 
 def test_several_problems_and_restrictions(tmp_path):
-    restrictions = ["--only", "network=ring,global", "--without", "leh", "--fix", "group=10"]
+    restrictions = ["--only", "network=ring,global", "--without", "leh", "--fix", "swarm.group=10", "--only", "outer=swarm"]
     record = json.loads(
         run(
             "evolve",
@@ -200,10 +200,10 @@ def test_an_objective_of_ones_own(models):
         (["spere"], "Did you mean 'sphere'"),
         (["sphere", "--population", "2"], "larger than the number of elites"),
         (["sphere", "--only", "network="], "--only"),
-        (["sphere", "--without", "swarm"], "nothing is left"),
+        (["sphere", "--grammar", "paper", "--without", "swarm"], "nothing is left"),
         (["sphere", "--without", "leh", "--only", "relocation=Random relocation"], "contradict"),
-        (["sphere", "--fix", "group=1"], "from 2 to 50"),
-        (["sphere", "--fix", "group=nan"], "from 2 to 50"),
+        (["sphere", "--fix", "swarm.group=1"], "from 2 to 50"),
+        (["sphere", "--fix", "swarm.group=nan"], "from 2 to 50"),
         (["sphere", "--fix", "c3=1e400"], "from 0 to 3"),
         (["sphere", "--workers", "2", "--dask", "tcp://127.0.0.1:9"], "--workers"),
         (["--objective", "mymodels:single", "--variant", "shifted"], "Set them in your Problem"),

@@ -136,16 +136,16 @@ def test_values_have_their_ranges():
 
 
 def test_restrictions_reach_the_grammar():
-    options = ["--only", "network=Ring", "--only", "network=global", "--without", "leh", "--fix", "group=20"]
+    options = ["--only", "network=Ring", "--only", "network=global", "--without", "leh", "--fix", "Swarm.group=20"]
     record = as_json("grammar", "extended", *options, "--fix", "c3=0.5:2")
     wanted = rf.grammar(
-        "extended", only={"network": ["Ring", "Global"]}, without=["leh"], fix={"group": 20, "c3": (0.5, 2)}
+        "extended", only={"network": ["Ring", "Global"]}, without=["leh"], fix={"Swarm.group": 20, "c3": (0.5, 2)}
     )
     assert record["fingerprint"] == wanted.fingerprint
     assert record["fingerprint"] != rf.grammar("extended").fingerprint
     shown = run("grammar", "extended", *options).stdout
     assert "<Network>            ::= Ring | Global\n" in shown
-    assert re.search(r"only +network=Ring,global\n +without +leh\n +fix +group=20\n", shown)
+    assert re.search(r"only +network=Ring,global\n +without +leh\n +fix +Swarm.group=20\n", shown)
 
 
 def test_an_alternative_named_twice_is_there_once():

@@ -28,7 +28,10 @@ from robustforge.evolution.trial import run_trials, trial
 from robustforge.execution import SupervisedPool
 from robustforge.store import FINAL, Store
 
-SMALL = {"population": 6, "generations": 3, "repeats": 3, "budget": 200, "samples": 200, "final_repeats": 5, "seed": 3}
+SMALL = {
+    **{"population": 6, "generations": 3, "repeats": 3, "budget": 200, "samples": 200, "final_repeats": 5, "seed": 3},
+    "grammar": "paper",
+}
 RUNS = 6 * 3 * 3 + 5 * 5
 
 
@@ -89,7 +92,7 @@ def test_every_stored_run_can_be_made_again(reference):
         heuristic = store.heuristic(run.heuristic)
     found = rf.minimize(sphere(), heuristic=heuristic, budget=200, rng=run.seed)
     assert (found.estimate, found.nfev, found.work) == (run.estimate, run.nfev, run.work)
-    settings = rf.evolution.Settings(**SMALL)
+    settings = rf.evolution.Settings(**{key: value for key, value in SMALL.items() if key != "grammar"})
     again = run_trials(
         sphere(), settings, [trial(settings, heuristic, run.heuristic, run.generation, run.problem, run.repeat)]
     )
@@ -312,7 +315,7 @@ def test_other_settings_under_the_same_name_are_refused(reference):
     with pytest.raises(StoreError, match="population is 6, not 7"):
         rf.evolve(sphere(), store=path, **{**SMALL, "population": 7})
     with pytest.raises(StoreError, match="grammar is"):
-        rf.evolve(sphere(), store=path, grammar="extended", **SMALL)
+        rf.evolve(sphere(), store=path, **{**SMALL, "grammar": "extended"})
     with pytest.raises(StoreError, match="problems is"):
         rf.evolve(rf.problem("sphere", 6), store=path, name="sphere-5d", **SMALL)
     assert path.read_bytes() == before
@@ -367,7 +370,7 @@ def test_a_call_that_is_refused_leaves_nothing_behind(tmp_path):
     only = {"network": "ring", "mutation": "none", "baseline": "inertia", "movement": "{}", "form": "random sampling"}
     tiny = rf.grammar("paper", only=only, fix=fix)
     with pytest.raises(EvolutionError, match="only 8 were found"):
-        rf.evolve(sphere(), grammar=tiny, store=tmp_path / "s.db", **{**SMALL, "population": 9})
+        rf.evolve(sphere(), store=tmp_path / "s.db", **{**SMALL, "grammar": tiny, "population": 9})
     held = threading.Lock()
     with pytest.raises(ExecutionError, match="'bowl' is not"):
         rf.evolve(bowl(lambda x: float(held.locked())), store=tmp_path / "s.db", **SMALL)

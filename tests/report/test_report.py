@@ -280,7 +280,7 @@ def test_the_command_to_run_it_again_is_the_one_that_ran():
 def test_all_ten_problems_and_defaults_make_a_short_command():
     every = [rf.problem(name, 30) for name in rf.problems()]
     bred = outcome("rastrigin-30d-and-9-more", every, generations=40)
-    assert command(bred, "runs.db")["text"] == "robustforge evolve all"
+    assert command(bred, "runs.db")["text"] == "robustforge evolve all --grammar paper"
 
 
 def test_problems_of_the_users_are_not_taken_for_ours():
