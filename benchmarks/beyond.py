@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import rankdata
 
 import robustforge as rf
 from robustforge.problem import Suite, Variant
@@ -46,7 +47,7 @@ def cells(args: argparse.Namespace) -> Iterator[dict[str, object]]:
                 made, runs = [rf.problem(name, args.dimension, variant, seed) for seed in seeds], 1
             options = {"budget": args.budget, "attack": args.attack, "store": args.store, "workers": args.workers}
             found = rf.assess(args.contestants, made, runs=runs, samples=SAMPLES, seed=7, **options)
-            for who in args.contestants:
+            for who in dict.fromkeys(run.name for run in found.runs):
                 runs_of = [run for run in found.runs if run.name == who]
                 values = np.array([run.value for run in runs_of])
                 attacked = np.array([run.attacked for run in runs_of])
@@ -70,7 +71,7 @@ def show(rows: list[dict[str, object]], args: argparse.Namespace) -> None:
     for variant in args.variants:
         bars = BARS.get((args.dimension, "rotated" in variant)) if args.suite == "paper" else None
         print(f"\n| {args.dimension}D {variant} | " + " | ".join(names) + " | met |\n|---|" + "---|" * (len(names) + 1))
-        for who in args.contestants:
+        for who in dict.fromkeys(str(row["contestant"]) for row in rows):
             found = {row["problem"]: row for row in rows if row["variant"] == variant and row["contestant"] == who}
             means = [float(str(found[name]["mean"])) for name in names]
             met = [mean <= bar for mean, bar in zip(means, bars, strict=True)] if bars else [True] * len(names)
@@ -81,17 +82,12 @@ def show(rows: list[dict[str, object]], args: argparse.Namespace) -> None:
 def ranks(rows: list[dict[str, object]], args: argparse.Namespace) -> None:
     """Print the average rank of each contestant over problems and variants, by sampled and by attacked worst case."""
     for key in ("mean", "attacked"):
-        places: dict[str, list[float]] = {who: [] for who in args.contestants}
-        cases = {(row["variant"], row["problem"]) for row in rows}
-        for variant, name in sorted(map(str, case) for case in cases):  # type: ignore[misc]
-            here = {
-                r["contestant"]: float(str(r[key])) for r in rows if (r["variant"], r["problem"]) == (variant, name)
-            }
-            for who in args.contestants:
-                others = [value for value in here.values() if value < here[who]]
-                equal = sum(value == here[who] for value in here.values())
-                places[who].append(1 + len(others) + (equal - 1) / 2)
-        print(f"average rank by {key}: " + ", ".join(f"{who} {np.mean(found):.2f}" for who, found in places.items()))
+        cases: dict[tuple[object, object], dict[str, float]] = {}
+        for row in rows:
+            cases.setdefault((row["variant"], row["problem"]), {})[str(row["contestant"])] = float(str(row[key]))
+        places = [dict(zip(case, rankdata(list(case.values())), strict=True)) for case in cases.values()]
+        means = {who: np.mean([place[who] for place in places]) for who in places[0]}
+        print(f"average rank by {key}: " + ", ".join(f"{who} {mean:.2f}" for who, mean in means.items()))
 
 
 def main() -> None:

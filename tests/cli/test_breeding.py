@@ -113,7 +113,16 @@ def test_as_json(tmp_path):
 
 
 def test_several_problems_and_restrictions(tmp_path):
-    restrictions = ["--only", "network=ring,global", "--without", "leh", "--fix", "swarm.group=10", "--only", "outer=swarm"]
+    restrictions = [
+        "--only",
+        "network=ring,global",
+        "--without",
+        "leh",
+        "--fix",
+        "swarm.group=10",
+        "--only",
+        "outer=swarm",
+    ]
     record = json.loads(
         run(
             "evolve",

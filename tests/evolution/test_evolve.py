@@ -29,7 +29,7 @@ from robustforge.execution import SupervisedPool
 from robustforge.store import FINAL, Store
 
 SMALL = {
-    **{"population": 6, "generations": 3, "repeats": 3, "budget": 200, "samples": 200, "final_repeats": 5, "seed": 3},
+    "population": 6, "generations": 3, "repeats": 3, "budget": 200, "samples": 200, "final_repeats": 5, "seed": 3,
     "grammar": "paper",
 }
 RUNS = 6 * 3 * 3 + 5 * 5
