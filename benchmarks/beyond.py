@@ -1,6 +1,6 @@
 """The general champion of the extended grammar: all variants, fresh instances, controls, held-out problems.
 
-    python benchmarks/beyond.py 30 --runs 30                   the bars; or 100; writes docs/results/beyond/30d.csv
+    python benchmarks/beyond.py 30 --runs 30 --write 30d       the bars; or 100; writes docs/results/beyond/30d.csv
     python benchmarks/beyond.py 30 --runs 30 --suite held-out  the problems that nothing was bred on
     python benchmarks/beyond.py 10 --budget 500                any other dimension and budget, without bars
 
@@ -20,6 +20,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 import robustforge as rf
+from robustforge.heuristic.presets import default_name
 from robustforge.problem import Suite, Variant
 
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results" / "beyond"
@@ -102,17 +103,16 @@ def main() -> None:
     parser.add_argument("--no-attack", dest="attack", action="store_false")
     parser.add_argument("--store")
     parser.add_argument("--workers", type=int)
-    parser.add_argument("--write", action="store_true", help="write docs/results/beyond/...csv")
+    parser.add_argument("--write", metavar="NAME", help="write docs/results/beyond/NAME.csv")
     args = parser.parse_args()
-    args.contestants = args.contestants or ["general", "mirrored-es", "cma-es", "centre", "random"]
+    controls = ["mirrored-es", "cma-es", "centre", "random"]
+    args.contestants = args.contestants or [default_name(args.dimension), *controls]
     rows = list(cells(args))
     show(rows, args)
     ranks(rows, args)
     if args.write:
         RESULTS.mkdir(parents=True, exist_ok=True)
-        suite = "" if args.suite == "paper" else f"-{args.suite}"
-        budget = "" if args.budget == 2000 else f"-{args.budget}"
-        with (RESULTS / f"{args.dimension}d{suite}{budget}.csv").open("w", newline="") as file:
+        with (RESULTS / f"{args.write}.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)

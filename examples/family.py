@@ -36,7 +36,7 @@ if __name__ == "__main__":
     sizes = {"population": 16, "repeats": 4, "budget": 500, "samples": 500, "final_repeats": 10}
     evolution = rf.evolve([springs(6, 1), springs(8, 2)], seed=1, generations=generations, race=True, **sizes)
     unseen = springs(12, 3)
-    for name, heuristic in (("bred", evolution.champion), ("champion/30d/general", None)):
+    for name, heuristic in (("bred", evolution.champion), ("default", None)):
         worst = []
         for seed in range(10):
             design = rf.minimize(unseen, budget=500, heuristic=heuristic, rng=seed).x

@@ -106,10 +106,24 @@ def test_the_demo_runs(tmp_path):
 
 
 def test_the_readme_names_every_component():
-    from robustforge.components import Baseline, Clamp, InnerForm, Movement, Mutation, Network, Outer, Relocation
+    from robustforge.components import (
+        Baseline,
+        Clamp,
+        Final,
+        InnerForm,
+        Movement,
+        Mutation,
+        Network,
+        Outer,
+        Relocation,
+        Restart,
+        Returned,
+        Structure,
+    )
 
     text = (ROOT / "README.md").read_text()
-    for slot in (Outer, Network, Baseline, Movement, Relocation, Mutation, Clamp, InnerForm):
+    slots = (Outer, Network, Baseline, Movement, Relocation, Mutation, Clamp, InnerForm)
+    for slot in (*slots, Structure, Restart, Returned, Final):
         row = (
             "| " + ", ".join(f"`{c.title}`{' (extension)' if c.extension else ''}" for c in slot.alternatives()) + " |"
         )

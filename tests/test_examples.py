@@ -35,7 +35,7 @@ def test_ask_and_tell(tmp_path):
 
 def test_a_family(tmp_path):
     text = run(EXAMPLES / "family.py", "--generations", "2", folder=tmp_path)
-    assert [line.split()[0] for line in text.splitlines()] == ["bred", "champion/30d/general"]
+    assert [line.split()[0] for line in text.splitlines()] == ["bred", "default"]
 
 
 def test_a_cluster(tmp_path):

@@ -111,8 +111,8 @@ def test_missing_uncertainty_and_bad_policies():
 def test_the_default_heuristic_depends_on_the_dimension():
     small = rf.Optimizer([(0, 1)] * 54, rf.Ball(0.1))
     large = rf.Optimizer([(0, 1)] * 55, rf.Ball(0.1))
-    assert small.heuristic == rf.heuristic("champion/30d/general")
-    assert large.heuristic == rf.heuristic("champion/100d/general")
+    assert small.heuristic == rf.heuristic("champion/30d/extended")
+    assert large.heuristic == rf.heuristic("champion/100d/extended")
 
 
 def test_a_failed_search_stays_failed_and_keeps_what_it_has():

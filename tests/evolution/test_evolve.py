@@ -8,6 +8,7 @@ import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -29,7 +30,13 @@ from robustforge.execution import SupervisedPool
 from robustforge.store import FINAL, Store
 
 SMALL = {
-    "population": 6, "generations": 3, "repeats": 3, "budget": 200, "samples": 200, "final_repeats": 5, "seed": 3,
+    "population": 6,
+    "generations": 3,
+    "repeats": 3,
+    "budget": 200,
+    "samples": 200,
+    "final_repeats": 5,
+    "seed": 3,
     "grammar": "paper",
 }
 RUNS = 6 * 3 * 3 + 5 * 5
@@ -529,7 +536,7 @@ def test_children_of_unlike_parents_and_of_like_ones_are_all_heuristics():
     grammar, rng = rf.grammar("extended"), np.random.default_rng(1)
     trees = [grammar.random(rng) for _ in range(60)]
     shared = set()
-    for one, other in zip(trees, trees[1:], strict=False):
+    for one, other in pairwise(trees):
         cuts = grammar.cuts_of(one, other)
         same = type(one.outer) is type(other.outer)
         assert any(len(cut) > 1 and cut[0] == "outer" for cut in cuts) == (same and len(vars(one.outer)) > 0)

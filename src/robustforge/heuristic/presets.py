@@ -1,6 +1,8 @@
 """Ready-made heuristics, by name: JSON files beside this module, one each.
 
-`champion/30d/general`, `champion/100d/rastrigin`, ... were bred here (`docs/results`). `rpso` and its variants are the
+`champion/30d/general`, `champion/100d/rastrigin`, ... were bred here from the paper's grammar; `champion/30d/extended`
+and `champion/100d/extended` come from the extended one and are the default (`docs/results`). `mirrored-es` is an
+evolution strategy in opposite pairs that returns its mean. `rpso` and its variants are the
 paper's comparators, `descent-directions` and `leh` the single-solution searches that they come from, all with numbers
 set by hand; `comparator/30d/rpso`, ... are the same with numbers tuned for the study. `paper/30d/rastrigin`, ... have
 the structures of the paper's 22 best heuristics, with numbers tuned here, since the paper does not print its own.
@@ -18,7 +20,7 @@ from robustforge.heuristic.heuristic import Heuristic
 
 FOLDER = Path(__file__).parent / "presets"
 CHAMPIONS = Path(__file__).parent / "champions"
-CHAMPION = "champion"
+CHAMPION, EXTENDED = "champion", "extended"
 
 DIMENSIONS = (30, 100)
 """For which there are general champions."""
@@ -59,19 +61,19 @@ def heuristic(name: str | Path) -> Heuristic:
 
 
 def default_name(dimension: int, is_box: bool = False) -> str:
-    """Return which heuristic is meant where none is named: the general champion whose dimension is nearest.
+    """Return which heuristic is meant where none is named: the champion of the extended grammar nearest in dimension.
 
     Nearest by ratio: between 30 and 100, that changes at 55. For a box of few variables, whose corners a few uniform
     samples miss, it is `corners`.
 
     Example:
         >>> default_name(10), default_name(60), default_name(10, is_box=True)
-        ('champion/30d/general', 'champion/100d/general', 'corners')
+        ('champion/30d/extended', 'champion/100d/extended', 'corners')
     """
     if is_box and dimension <= FEW:
         return CORNERS
     nearest = min(DIMENSIONS, key=lambda known: abs(math.log(known / dimension)))
-    return f"{CHAMPION}/{nearest}d/general"
+    return f"{CHAMPION}/{nearest}d/{EXTENDED}"
 
 
 @cache
