@@ -30,6 +30,7 @@ from peers import PEERS, run_peer
 from robustforge.core.hull import minimum_norm
 from robustforge.core.random import stream
 from robustforge.evolution import trial
+from robustforge.heuristic.presets import default_name
 from robustforge.model.workforce import workforce
 from robustforge.search import Search
 from robustforge.store import Store
@@ -82,8 +83,13 @@ def in_units(measure: Callable[[], float], repeats: int = 7) -> float:
     return float(np.median(ours) / np.median(before + after))
 
 
-def solving(name: str, dimension: int) -> float:
-    problem = rf.problem("sphere", dimension)
+def beyond(dimension: int, problem: str) -> float:
+    """Return the units of a run of the default: on a sum its coordinate search, elsewhere its regression search."""
+    return solving(default_name(dimension), dimension, problem)
+
+
+def solving(name: str, dimension: int, problem_name: str = "sphere") -> float:
+    problem = rf.problem(problem_name, dimension)
     seeds = iter(range(1000))
     return in_units(lambda: seconds_of(lambda: rf.minimize(problem, heuristic=name, rng=next(seeds))))
 
@@ -244,6 +250,9 @@ def rows() -> list[Row]:
         Row("robustforge --help", command_seconds("-m", "robustforge.cli", "--help"), 0.3, "s"),
         Row("import and first solve, compiled before", command_seconds("-c", FIRST_SOLVE), 1.5, "s"),
     ]
+    for dimension, regression, coordinate in ((30, 3.0, 0.5), (100, 12.0, 1.5)):
+        table.append(Row(f"regression search, {dimension}D", beyond(dimension, "ackley"), regression))
+        table.append(Row(f"coordinate search, {dimension}D", beyond(dimension, "sphere"), coordinate))
     for dimension, allowed in ((30, 6.0), (100, 30.0)):
         what = f"a run of a random heuristic of the paper's grammar, {dimension}D, mean"
         table.append(Row(what, random_heuristics(dimension), allowed))

@@ -49,8 +49,8 @@ def main(generations: int) -> None:
     command(*BREED.split(), "--generations", str(generations), "--store", str(STORE), "-o", str(CHAMPION))
     console.print(
         "\n[bold]Then, see how good it is[/]: 30 searches of 2,000 model runs each with the champion, with the "
-        "ready-made heuristic that robustforge takes if nobody names one, with the best of the paper's grammar, and with "
-        "two controls, on seeds that the evolution has not seen."
+        "ready-made heuristic that robustforge takes if nobody names one, with the best of the paper's grammar, and "
+        "with two controls, on seeds that the evolution has not seen."
     )
     name, *rest = COMPARE.split()
     command(name, str(CHAMPION), *rest, "--store", str(STORE))

@@ -6,6 +6,7 @@ import html
 import io
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -353,3 +354,34 @@ def test_figures_for_people():
     assert bars([3.0, 2.0, 1.0, float("inf")]) == "█▅▁█"
     assert bars([float("inf")]) == ""
     assert bars([1.0, 1.0]) == "▁▁"
+
+
+def test_several_variants_and_fresh_instances(tmp_path):
+    options = ["--variants", "shifted, shifted-rotated", "--fresh", "--criterion", "sizes", "--tie", "0.01"]
+    store = tmp_path / "v.db"
+    record = json.loads(
+        run("evolve", "sphere", "ackley", "--dimension", 3, *SMALL, *options, "--json", "--store", store).stdout
+    )
+    names = ["sphere-3d-shifted-1", "ackley-3d-shifted-1", "sphere-3d-shifted-rotated-1", "ackley-3d-shifted-rotated-1"]
+    assert [each["name"] for each in record["problems"]] == names
+    assert (record["settings"]["fresh"], record["settings"]["criterion"], record["settings"]["tie"]) == (
+        *(True, "sizes"),
+        0.01,
+    )
+    page = tmp_path / "v.html"
+    run("report", store, "-o", page)
+    text = " ".join(re.sub(r"<[^>]+>", "", page.read_text()).split())
+    assert "--variants shifted,shifted-rotated" in text
+    assert "--fresh" in text
+    wrong = run("evolve", "sphere", "--variant", "shifted", "--variant-seed", 1, "--variants", "all", *SMALL, code=2)
+    assert "variants come by --variant or by --variants" in wrong.stderr
+    assert "there is no 'moved'" in run("evolve", "sphere", "--variants", "moved", *SMALL, code=2).stderr
+
+
+def test_a_race_instead_of_breeding(tmp_path):
+    options = ["--method", "race", "--first", 8, "--generations", 2, "--repeats", 2]
+    record = json.loads(
+        run("evolve", "sphere", "--dimension", 3, *SMALL, *options, "--json", "--store", tmp_path / "r.db").stdout
+    )
+    assert record["settings"]["method"] == "race"
+    assert record["finished"]

@@ -437,7 +437,7 @@ def _prepare() -> None:
     first = is_first_use()
     if first and not os.environ.get("ROBUSTFORGE_QUIET"):
         print(
-            "robustforge: compiling the engine for this machine, once (about half a minute).",
+            "robustforge: compiling the engine for this machine, once (about a minute).",
             file=sys.stderr,
             flush=True,
         )
