@@ -191,7 +191,7 @@ def share_outside() -> float:
             setattr(trial, name, counted(work))
         trial.Neighbourhood.worst_at = counted(worst_at)
         start = time.perf_counter()
-        rf.evolve(rf.problem("rastrigin", 30), **settings)
+        rf.evolve(rf.problem("rastrigin", 30), grammar="paper", **settings)
         wall = time.perf_counter() - start
     finally:
         for name, work in whole.items():

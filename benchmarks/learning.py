@@ -44,7 +44,7 @@ def compare(name: str, seeds: int, runs: int) -> Outcome:
     bred, drawn = [], []
     for seed in range(1, seeds + 1):
         for champions, settings in ((bred, SMALL), (drawn, everyone)):
-            champion = rf.evolve(problem, seed=seed, **settings).champion
+            champion = rf.evolve(problem, seed=seed, grammar="paper", **settings).champion
             champions.append(fresh_values(problem, champion, runs, seed, **JUDGED))
     return Outcome(name, np.concatenate(bred), np.concatenate(drawn))
 

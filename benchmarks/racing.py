@@ -33,7 +33,7 @@ def main() -> None:
         made = dict.fromkeys(means, 0)
         for seed in range(1, args.seeds + 1):
             for level, found in means.items():
-                evolution = rf.evolve(problem, seed=seed, race=level, **SETTINGS)
+                evolution = rf.evolve(problem, seed=seed, race=level, grammar="paper", **SETTINGS)
                 made[level] += evolution.progress.made
                 found.append(float(fresh_values(problem, evolution.champion, args.runs, seed, **JUDGED).mean()))
         whole, raced = (np.array(found) for found in means.values())
