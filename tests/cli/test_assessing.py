@@ -87,7 +87,7 @@ def test_a_comparison_on_the_screen(store):
         runs=6, samples=200, budget=150, store=store,
     )  # fmt: skip
     for problem in compared.problems:
-        block = text[text.index(problem) :].splitlines()[1:4]
+        block = text[text.index(problem) :].splitlines()[2:5]
         means = {row["contestant"]: row["mean"] for row in compared.cells if row["problem"] == problem}
         assert [line.split()[0] for line in block] == sorted(means, key=means.get)  # the best first
         assert len(block[0].split()) < len(block[1].split())  # it is not tested against itself

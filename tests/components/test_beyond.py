@@ -25,7 +25,7 @@ from robustforge.components import (
     ShellPoint,
     WorstOfFew,
 )
-from robustforge.components.coordinate import raise_parabolas
+from robustforge.components.axes import raise_parabolas
 from robustforge.components.regression import solve
 from robustforge.core.state import GOING
 

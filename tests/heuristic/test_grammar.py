@@ -65,6 +65,13 @@ def test_the_extended_grammar_has_what_was_added():
     assert grammar.fingerprint != PAPER_FINGERPRINT
 
 
+def test_the_order_of_searches_does_not_change_unseen():
+    """Searches stand in files of their own, and the order of imports decides what a seed derives."""
+    names = [part.__name__ for part in rf.grammar("extended").alternatives(Outer)]
+    assert names[:3] == ["Swarm", "DescentSearch", "LehSearch"]
+    assert names[3:] == ["CoordinateSearch", "GradientSearch", "RegressionSearch", "EvolutionStrategy"]
+
+
 @pytest.mark.parametrize("name", ["paper", "extended"])
 def test_every_symbol_has_a_rule(name):
     grammar = rf.grammar(name)

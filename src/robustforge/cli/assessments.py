@@ -141,9 +141,10 @@ def show_comparison(record: Record) -> None:
     """Print contestants side by side on each problem, with their tests."""
     parts: list[RenderableType] = []
     summaries = {(row["problem"], row["contestant"]): row for row in record["summaries"]}
-    for problem in dict.fromkeys(row["problem"] for row in record["cells"]):
+    problems = dict.fromkeys(row["problem"] for row in record["cells"])
+    for problem in problems:
         rows = sorted((row for row in record["cells"] if row["problem"] == problem), key=lambda row: row["mean"])
-        table = columns(problem, "runs", "mean", "median", "attacked", "p", "Holm", "A12")
+        table = columns("contestant", "runs", "mean", "median", "attacked", "p", "Holm", "A12")
         for row in rows:
             style = "bold" if row["is_tied"] else ""
             beside = summaries[problem, row["contestant"]]
@@ -151,8 +152,8 @@ def show_comparison(record: Record) -> None:
             values = (number(value, _DIGITS) for value in (row["mean"], row["median"], beside["attacked"]))
             cells = (row["contestant"], str(row["runs"]), *values, *tests)
             table.add_row(*(Text(cell, style=style) for cell in cells))
-        parts += [table, ""]
-    if len(parts) > 2:
+        parts += [title(problem), table, ""]
+    if len(problems) > 1:
         parts += [_ranks(record), ""]
     words = f"By {_MEASURES[record['measure']]}, the best first; bold: the best, and who cannot be told from it by "
     words += "Wilcoxon's rank-sum test at 95% (p; Holm: corrected for all tests here). A12: chance that a run of the "

@@ -15,7 +15,6 @@ import numpy as np
 from robustforge.components import middle
 from robustforge.components.middle import Restart, Returned, WithMiddle
 from robustforge.components.outer import Outer, Steps
-from robustforge.components.regression import end_radius
 from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Range
 from robustforge.core.state import Plan, State, StateField, copy
@@ -45,7 +44,7 @@ def _place_differences(s: State) -> None:
     `next` is -1 before the middle has a value, then the axis whose slope is next.
     """
     t, d, n = s.tally[0], s.slopes[0], s.tally[0].dimension
-    end_radius(s, s.outer[0].difference)
+    middle.end_radius(s, s.outer[0].difference)
     t.agents = 0
     if d.next < 0:
         copy(s.middle, s.x[0])

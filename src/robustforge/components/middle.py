@@ -7,6 +7,7 @@ present start has come: radii follow the budget and not the clock.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -16,13 +17,15 @@ import numpy as np
 from robustforge.core.compiler import call, compiled
 from robustforge.core.component import Component, Range
 from robustforge.core.history import neighbours, worst_of
-from robustforge.core.random import uniform
-from robustforge.core.state import DONE, PARTIAL, Floats, State, StateField, copy
+from robustforge.core.state import DONE, PARTIAL, State, StateField, copy, in_box, random_point
 
 MIDDLE, AVERAGE, BEST, EARLIER = range(4)
 """What a search with a middle keeps: the middle, its average, the best candidate, the best of the starts before."""
 
 MOST_STARTS, _TRIES = 4, 16
+
+_EXACT_END = 1e-3
+"""Least radius along a variable without a tolerance, as a share of its range."""
 
 START = np.dtype(
     [
@@ -40,6 +43,7 @@ START = np.dtype(
 STATE_FIELDS = (
     StateField("present", START, lambda p: (1,)),
     StateField("middle", np.float64, lambda p: (p.middles,)),
+    StateField("radius", np.float64, lambda p: (p.middles,)),
     StateField("middle_sum", np.float64, lambda p: (p.middles,)),
     StateField("kept_x", np.float64, lambda p: (4, p.middles)),
     StateField("kept", np.float64, lambda p: (4,)),
@@ -88,11 +92,6 @@ class WithMiddle:
         """Never: what is returned is another component."""
         return False
 
-    @property
-    def stops_above(self) -> str:
-        """Nothing, as a rule: a value that was cut short would mislead."""
-        return ""
-
 
 @compiled
 def spent_so_far(s: State) -> float:
@@ -124,6 +123,16 @@ def begin(s: State) -> None:
     else:
         call(s.restart[0].place, s)
     m.number += 1.0
+
+
+@compiled
+def end_radius(s: State, share: float) -> None:
+    """Write to `s.radius` how far a shell reaches along each variable that is `share` of the uncertainty set."""
+    s.radius[:] = 0.0
+    for i in s.active:
+        s.radius[i] = share if s.tally[0].is_box == 1 else share / math.sqrt(float(s.active.size))
+    for i in s.exact:
+        s.radius[i] = _EXACT_END * (s.upper[i] - s.lower[i])
 
 
 @compiled
@@ -195,9 +204,7 @@ def _take(s: State, row: int) -> None:
 
 @compiled
 def _anywhere(s: State) -> None:
-    middle, lower, upper, rng = s.middle, s.lower, s.upper, s.rng
-    for i in range(middle.size):
-        middle[i] = lower[i] + uniform(rng) * (upper[i] - lower[i])
+    random_point(s, s.middle)
 
 
 @compiled
@@ -207,19 +214,11 @@ def _best_known(s: State) -> bool:
     known = t.spent - (t.allowance - t.free)
     best = -1
     for k in range(known):
-        if s.values[k] < np.inf and (best < 0 or s.values[k] < s.values[best]) and _is_in_box(s, s.points[k]):
+        if s.values[k] < np.inf and (best < 0 or s.values[k] < s.values[best]) and in_box(s, s.points[k]):
             best = k
     if best >= 0:
         copy(s.points[best], s.middle)
     return best >= 0
-
-
-@compiled
-def _is_in_box(s: State, y: Floats) -> bool:
-    inside = True
-    for i in range(y.size):
-        inside = inside and s.lower[i] <= y[i] <= s.upper[i]
-    return inside
 
 
 @compiled
@@ -228,8 +227,7 @@ def _place_afar(s: State) -> None:
     furthest = -1.0
     middle, tried = s.middle, s.middle_sum
     for _ in range(_TRIES):
-        for i in range(tried.size):
-            tried[i] = s.lower[i] + uniform(s.rng) * (s.upper[i] - s.lower[i])
+        random_point(s, tried)
         nearest = np.inf
         for k in range(int(s.present[0].number)):
             square = 0.0

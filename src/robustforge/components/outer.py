@@ -79,7 +79,7 @@ class Outer(Component, slot=True):
     @property
     def stops_above(self) -> str:
         """What an inner search may be ended above, in words; empty if it never is."""
-        return "the candidate's own best"
+        return "the candidate's own best" if self.offers_candidates else ""
 
     @property
     def uses_stopping(self) -> bool:

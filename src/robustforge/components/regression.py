@@ -28,35 +28,21 @@ ISOTROPIC, DIAGONAL = range(2)
 LARGEST_WINDOW = 7
 """Candidates that the model is fitted to at most, per variable."""
 
-_EXACT_END = 1e-3
-"""Radius in the end along a variable without a tolerance, as a share of its range."""
-
 STATE_FIELDS = (
     StateField("archive_x", np.float64, lambda p: (p.archive, p.dimension)),
     StateField("archive", np.float64, lambda p: (p.archive,)),
     StateField("archived", np.int64, lambda p: (1,)),
-    StateField("radius", np.float64, lambda p: (p.middles,)),
     StateField("matrix", np.float64, lambda p: (p.matrix, p.matrix)),
     StateField("solution", np.float64, lambda p: (p.matrix,)),
     StateField("feature", np.float64, lambda p: (p.matrix,)),
 )
 
 
-@compiled
-def end_radius(s: State, share: float) -> None:
-    """Write to `s.radius` how far a shell reaches along each variable that is `share` of the uncertainty set."""
-    s.radius[:] = 0.0
-    for i in s.active:
-        s.radius[i] = share if s.tally[0].is_box == 1 else share / math.sqrt(float(s.active.size))
-    for i in s.exact:
-        s.radius[i] = _EXACT_END * (s.upper[i] - s.lower[i])
-
-
 @inlined
 def _shrink(s: State) -> None:
     """Set the radius of the shell along each variable, from a share of its range down to the uncertainty set."""
     p = s.outer[0]
-    end_radius(s, p.end)
+    middle.end_radius(s, p.end)
     far = middle.progress(s) ** p.exponent
     for i in range(s.radius.size):
         first = max(p.first * (s.upper[i] - s.lower[i]), s.radius[i])

@@ -16,7 +16,6 @@ import numpy as np
 from robustforge.components import middle
 from robustforge.components.middle import Restart, Returned, WithMiddle
 from robustforge.components.outer import Outer, Steps
-from robustforge.components.regression import end_radius
 from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Range
 from robustforge.core.random import normal
@@ -80,7 +79,7 @@ def _place_cloud(s: State) -> None:
 def _keep_wide(s: State) -> None:
     """Keep the cloud from shrinking below a share of the uncertainty set: there, candidates are its samples."""
     floor, total, count = s.outer[0].floor, 0.0, 0
-    end_radius(s, 1.0)
+    middle.end_radius(s, 1.0)
     for i in s.active:
         width = s.upper[i] - s.lower[i]
         if s.radius[i] > 0.0 and width > 0.0:

@@ -246,11 +246,17 @@ def set_tolerances(arrays: Mapping[str, Array]) -> None:
 
 
 @compiled
+def random_point(s: State, out: Floats) -> None:
+    """Write a random point of the box to `out`."""
+    lower, upper, rng = s.lower, s.upper, s.rng
+    for i in range(out.size):
+        out[i] = lower[i] + uniform(rng) * (upper[i] - lower[i])
+
+
+@compiled
 def random_position(s: State, j: int) -> None:
     """Put agent `j` at a random point of the box."""
-    x, lower, upper, rng = s.x[j], s.lower, s.upper, s.rng
-    for i in range(x.size):
-        x[i] = lower[i] + uniform(rng) * (upper[i] - lower[i])
+    random_point(s, s.x[j])
 
 
 @compiled
@@ -262,13 +268,19 @@ def fresh_velocity(s: State, j: int) -> None:
 
 
 @compiled
+def in_box(s: State, y: Floats) -> bool:
+    """Whether a point is in the box."""
+    lower, upper = s.lower, s.upper
+    inside = True
+    for i in range(y.size):
+        inside = inside and lower[i] <= y[i] <= upper[i]
+    return inside
+
+
+@compiled
 def is_inside(s: State, j: int) -> bool:
     """Whether agent `j` is in the box."""
-    x, lower, upper = s.x[j], s.lower, s.upper
-    inside = True
-    for i in range(x.size):
-        inside = inside and lower[i] <= x[i] <= upper[i]
-    return inside
+    return in_box(s, s.x[j])
 
 
 @compiled

@@ -15,34 +15,9 @@ from typing import Any
 
 import numpy as np
 from numba import float64, int64, types
-from numba.experimental import structref
 
-from robustforge.components import (
-    Baseline,
-    Clamp,
-    Final,
-    InnerForm,
-    Mutation,
-    Network,
-    Outer,
-    Relocation,
-    Restart,
-    Returned,
-    Structure,
-    coordinate,
-    descent,
-    gradient,
-    inner,
-    middle,
-    network,
-    regression,
-    relocation,
-    strategy,
-)
-from robustforge.components.descent import DescentDirections
 from robustforge.components.inner import propose_itself
-from robustforge.core.compiler import address, call, compiled, first_use_is_over, inlined, is_first_use
-from robustforge.core.component import Component, record
+from robustforge.core.compiler import call, compiled, first_use_is_over, inlined, is_first_use
 from robustforge.core.history import neighbours, remember, worst_of
 from robustforge.core.state import (
     BEGINNING,
@@ -52,7 +27,6 @@ from robustforge.core.state import (
     FAILED,
     GOING,
     INFEASIBLE,
-    MACHINE_FIELDS,
     NOWHERE,
     OUTSIDE,
     PARTIAL,
@@ -63,58 +37,19 @@ from robustforge.core.state import (
     STOPPED,
     TESTING,
     WAITING,
-    Array,
     State,
-    StateField,
-    StateProxy,
-    StateType,
     copy,
     fresh_velocity,
     is_inside,
     random_position,
-    state_type,
 )
-
-SLOTS: dict[str, Any] = {
-    "outer": Outer,
-    "network": Network,
-    "baseline": Baseline,
-    "mutation": Mutation,
-    "clamp": Clamp,
-    "descent": DescentDirections,
-    "relocation": Relocation,
-    "inner": InnerForm,
-    "restart": Restart,
-    "returned": Returned,
-    "structure": Structure,
-    "other": Outer,
-    "final": Final,
-    "check": InnerForm,
-}
-"""The slots whose component a kernel looks up, by the name of their record in the state."""
-
-FIELDS = (
-    *MACHINE_FIELDS,
-    *(StateField(name, record(slot), lambda p: (1,)) for name, slot in SLOTS.items()),
-    *network.STATE_FIELDS,
-    *descent.STATE_FIELDS,
-    *relocation.STATE_FIELDS,
-    *inner.STATE_FIELDS,
-    *middle.STATE_FIELDS,
-    *regression.STATE_FIELDS,
-    *strategy.STATE_FIELDS,
-    *gradient.STATE_FIELDS,
-    *coordinate.STATE_FIELDS,
-)
+from robustforge.engine.memory import SLOTS, STATE, kernel_address
 
 OVER, PAUSED, UNFINISHED = 0, -1, -2
 """What `advance` and `run` return when nothing waits: the run is over, has paused after an iteration, or can go on."""
 
 BARREN_LIMIT = 50
 """Iterations in a row without an evaluation after which all agents are scattered anew."""
-
-STATE = state_type(FIELDS)
-structref.define_constructor(StateProxy, StateType, [field.name for field in FIELDS])
 
 
 @compiled
@@ -406,21 +341,6 @@ def _close(s: State) -> None:
 def find_near(s: State, y: Any) -> int:
     """Write the places of all history points in the set around scaled `y` to `s.near`; return how many there are."""
     return int(neighbours(s, y))
-
-
-@compiled
-def _assemble(*arrays: Any) -> Any:
-    return StateProxy(*arrays)
-
-
-def make_state(arrays: dict[str, Array]) -> State:
-    """Return the state that stands on these arrays, in the order of `FIELDS`."""
-    return _assemble(*arrays.values())
-
-
-def kernel_address(slot: type[Component], component: type[Component], verb: str) -> int:
-    """Return the address of a component's kernel."""
-    return address(getattr(component, verb), (STATE, *slot.verbs[verb]))
 
 
 def prepare() -> None:

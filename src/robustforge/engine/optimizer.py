@@ -13,7 +13,7 @@ from scipy.optimize import OptimizeResult
 
 from robustforge.core.random import Seed, stream
 from robustforge.core.state import FAILED, RAISE, Readings
-from robustforge.engine import machine, saving
+from robustforge.engine import machine, memory, saving
 from robustforge.engine.known import Known, as_known
 from robustforge.engine.result import design_of, make_result
 from robustforge.engine.setup import checked_budget, make_arrays
@@ -50,7 +50,7 @@ class Optimizer:
         uncertainty: A `Ball` or a `Box`.
         budget: Evaluations in all, one of which is kept for f at the returned design.
         heuristic: A name, a path to a JSON file, or a `Heuristic`; by default the
-            general champion that is nearest in dimension, or `corners` for a box of few variables.
+            extended champion that is nearest in dimension, or `corners` for a box of few variables.
         rng: An int, a `SeedSequence` or a `Generator`: decides everything.
         outside: What happens to points outside the bounds: "evaluate" (the default), "clip" or "shrink".
         on_failure: What NaN and -inf mean: "raise", "infeasible" (as +inf) or "unknown".
@@ -97,7 +97,7 @@ class Optimizer:
         self._tally = self.arrays["tally"]
         self._tally["on_failure"] = get_args(OnFailure).index(on_failure)
         self._tally["retries"] = retries
-        self.state = machine.make_state(self.arrays)
+        self.state = memory.make_state(self.arrays)
         self._told = np.zeros(0, np.bool_)
         self._digest = hashlib.sha256()
         self.values: dict[int, float] = {}

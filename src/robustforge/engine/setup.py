@@ -14,7 +14,7 @@ from robustforge.components.descent import HIGH_COST_POINTS
 from robustforge.components.structure import LEAST_SAMPLES
 from robustforge.core.component import Component, filled_record
 from robustforge.core.state import BEGINNING, TESTING, Array, Plan, Readings, allocate, set_tolerances
-from robustforge.engine import machine
+from robustforge.engine import memory
 from robustforge.engine.known import Known
 from robustforge.errors import ProblemError
 from robustforge.heuristic import Heuristic
@@ -40,10 +40,10 @@ def make_arrays(
     readings: Readings,
     known: Known,
 ) -> dict[str, Array]:
-    """Return the arrays of a run before its first step, in the order of `machine.FIELDS`."""
+    """Return the arrays of a run before its first step, in the order of `memory.FIELDS`."""
     plan = _plan(problem, heuristic, budget, len(known))
     try:
-        arrays = allocate(machine.FIELDS, plan)
+        arrays = allocate(memory.FIELDS, plan)
     except (MemoryError, ValueError, OverflowError) as error:
         raise ProblemError(
             "the history of all evaluations must fit into memory",
@@ -110,7 +110,7 @@ _CHECK = SurfaceSampling()
 
 def _parts(heuristic: Heuristic) -> dict[str, Component | None]:
     """Return which component stands in each slot of the machine; `None` where there is none."""
-    parts: dict[str, Component | None] = dict.fromkeys(machine.SLOTS)
+    parts: dict[str, Component | None] = dict.fromkeys(memory.SLOTS)
     parts.update(heuristic.outer.parts)
     parts.update(outer=heuristic.outer, inner=heuristic.inner.form)
     if heuristic.structure.agents:
@@ -121,7 +121,7 @@ def _parts(heuristic: Heuristic) -> dict[str, Component | None]:
 
 
 def _record(name: str, part: Component | None, plan: Plan) -> Array:
-    slot = machine.SLOTS[name]
+    slot = memory.SLOTS[name]
     values = filled_record(slot, part, plan)
     if part is not None:
         chosen: Any = type(part)
@@ -132,7 +132,7 @@ def _record(name: str, part: Component | None, plan: Plan) -> Array:
 
 @cache
 def _addresses(slot: Any, component: Any) -> tuple[tuple[str, int], ...]:
-    return tuple((verb, machine.kernel_address(slot, component, verb)) for verb in slot.verbs)
+    return tuple((verb, memory.kernel_address(slot, component, verb)) for verb in slot.verbs)
 
 
 def _numbers(problem: Problem, heuristic: Heuristic, plan: Plan) -> dict[str, int]:

@@ -42,21 +42,26 @@ FAR = 3.0
 """Distances beyond this are as bad as this: one problem does not decide everything."""
 
 
-def distances(means: Floats, first: Floats) -> Floats:
-    """Return how far each mean is on the way from the best of all (0) to the median (1) of the first generation.
+def distances(means: Floats, first: Floats, best: Floats | None = None) -> Floats:
+    """Return how far each mean is on the way from the best (0) to the median (1) of the first generation.
 
-    Only those count that have a mean. The best is the best of both, so that no distance is negative.
+    Only those count that have a mean.
 
     Args:
         means: One row per heuristic, one column per problem; +inf for a failure.
         first: The same of the first generation.
+        best: The best on each problem; by default, the best of the first generation and of these, so that no distance
+            is negative.
     """
-    every = np.concatenate([means, first])
-    columns = [column[np.isfinite(column)] if np.isfinite(column).any() else np.zeros(1) for column in every.T]
-    best = np.array([column.min() for column in columns])
-    middle = [column[np.isfinite(column)] if np.isfinite(column).any() else np.zeros(1) for column in first.T]
-    span = np.array([np.median(column) for column in middle]) - best
+    if best is None:
+        best = np.array([column.min() for column in _known(np.concatenate([means, first]))])
+    span = np.array([np.median(column) for column in _known(first)]) - best
     return np.asarray((means - best) / np.where(span > 0, span, 1.0))
+
+
+def _known(means: Floats) -> list[Floats]:
+    """Return the means that there are on each problem; a 0 where there is none."""
+    return [column[np.isfinite(column)] if np.isfinite(column).any() else np.zeros(1) for column in means.T]
 
 
 def order_by_elimination(means: Floats) -> Order:
@@ -92,10 +97,8 @@ def scaled(means: Floats, first: Floats) -> Floats:
     """
     if means.shape[1] == 1:
         return means[:, 0]
-    columns = [column[np.isfinite(column)] if np.isfinite(column).any() else np.zeros(1) for column in first.T]
-    best = np.array([column.min() for column in columns])
-    span = np.array([np.median(column) for column in columns]) - best
-    return np.asarray(((means - best) / np.where(span > 0, span, 1.0)).mean(axis=1))
+    best = np.array([column.min() for column in _known(first)])
+    return np.asarray(distances(means, first, best).mean(axis=1))
 
 
 def survivors(values: Floats, level: float, least: int) -> npt.NDArray[np.bool_]:

@@ -113,11 +113,14 @@ def tree(node: Record) -> Record:
 
 def _gist(champion: Heuristic, budget: int) -> str:
     """Return a heuristic in a line: who moves, how, and how the worst case is estimated."""
-    parts, agents = champion.components(), champion.outer.agents
-    points = champion.inner.points(budget, agents)
+    parts, agents, form = champion.components(), champion.outer.agents, champion.inner.form
+    points = count(champion.inner.points(budget, agents), "point")
+    worth = "no inner search" if champion.outer.is_nominal else f"{parts['inner']}, {points}"
+    if form.is_single and not champion.outer.is_nominal:
+        worth = form.words()
     moves = "" if parts["movement"] in ("na", "{}") else f", {parts['movement']}"
     network = "" if parts["network"] == "na" else f", {parts['network']} network"
-    return f"{parts['outer']} of {agents}{network}{moves}; {parts['inner']}, {count(points, 'point')}"
+    return f"{parts['outer']} of {agents}{network}{moves}; {worth}"
 
 
 def _initial(text: str) -> str:

@@ -1,0 +1,222 @@
+"""What is known along each axis: samples, an emulator through them, and how bad the sum of all axes can get.
+
+Along an axis the samples are interpolated by blended parabolas, on a grid. The worst case of the sum over a ball is, by
+a multiplier l for its radius,
+
+    min over l of  l Gamma^2 + sum over i of  max over |d| <= Gamma of  h_i(t_i + d) - l d^2
+
+and each term is minimised over t_i by itself.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from robustforge.core.compiler import compiled
+from robustforge.core.state import Array, Floats, Plan, State, StateField, copy
+
+GRID = 256
+"""Points of an axis at which its emulator is evaluated."""
+
+_COARSE, _RATIO = 9, 2.0
+"""Multipliers that are tried first, and the logarithm of the ratio of two of them."""
+
+_GOLDEN, _STEPS, _FEWER_STEPS = (math.sqrt(5.0) - 1.0) / 2.0, 7, 3
+
+STATE_FIELDS = (
+    StateField("multiplier", np.float64, lambda p: (1,)),
+    StateField("axis_t", np.float64, lambda p: (axes_of(p), p.axis)),
+    StateField("axis_h", np.float64, lambda p: (axes_of(p), p.axis)),
+    StateField("axis_count", np.int64, lambda p: (axes_of(p),)),
+    StateField("axis_new", np.int64, lambda p: (axes_of(p), 2)),
+    StateField("grids", np.float64, lambda p: (axes_of(p), GRID)),
+    StateField("raised", np.float64, lambda p: (GRID,)),
+    StateField("hull_at", np.int64, lambda p: (GRID,)),
+    StateField("hull_from", np.float64, lambda p: (GRID + 1,)),
+)
+
+
+def axes_of(plan: Plan) -> int:
+    """Return the axes that there is room for: all, or none."""
+    return plan.dimension if plan.axis else 0
+
+
+@compiled
+def insert(s: State, i: int, place: float, value: float) -> None:
+    """Add a sample to those of an axis, which are sorted; one at the place of another is left out."""
+    times, heights, count = s.axis_t[i], s.axis_h[i], s.axis_count[i]
+    k = count
+    while k > 0 and times[k - 1] > place:
+        k -= 1
+    closest = 1e-12 * (s.upper[i] - s.lower[i])
+    if (
+        count == times.size
+        or (k > 0 and place - times[k - 1] <= closest)
+        or (k < count and times[k] - place <= closest)
+    ):
+        return
+    for m in range(count, k, -1):
+        times[m], heights[m] = times[m - 1], heights[m - 1]
+    times[k], heights[k] = place, value
+    s.axis_count[i] = count + 1
+    changed = s.axis_new[i]  # the emulator changes in three gaps to either side at most
+    per_cell = (GRID - 1) / (s.upper[i] - s.lower[i])
+    if k >= 2 and value < np.inf:
+        changed[0] = min(changed[0], int((times[k - 2] - s.lower[i]) * per_cell))
+    else:
+        changed[0] = 0
+    if k + 2 <= count and value < np.inf:
+        changed[1] = max(changed[1], int((times[k + 2] - s.lower[i]) * per_cell) + 1)
+    else:
+        changed[1] = GRID - 1
+
+
+@compiled
+def _height(times: Floats, heights: Floats, count: int, k: int, t: float, ceiling: float) -> float:
+    """Return the emulator between samples `k` and `k + 1`: two parabolas through three samples each, blended."""
+    h0, h1 = min(heights[k], ceiling), min(heights[k + 1], ceiling)
+    gap = times[k + 1] - times[k]
+    slope = (h1 - h0) / gap
+    w = (t - times[k]) / gap
+    if w < 0.0 or w > 1.0:
+        return h0 if w < 0.0 else h1
+    left, right, has_left, has_right = 0.0, 0.0, k > 0, k + 2 < count
+    if has_left:
+        before = (h0 - min(heights[k - 1], ceiling)) / (times[k] - times[k - 1])
+        left = (slope - before) / (times[k + 1] - times[k - 1])
+    if has_right:
+        after = (min(heights[k + 2], ceiling) - h1) / (times[k + 2] - times[k + 1])
+        right = (after - slope) / (times[k + 2] - times[k])
+    bend = (1.0 - w) * left + w * right if has_left and has_right else left + right
+    return float(h0 + slope * (t - times[k]) + bend * (t - times[k]) * (t - times[k + 1]))
+
+
+@compiled
+def emulate(s: State, i: int) -> float:
+    """Evaluate the emulator of an axis on its grid; return its range. Infeasible samples count as the worst others."""
+    times, heights, count, grid = s.axis_t[i], s.axis_h[i], s.axis_count[i], s.grids[i]
+    low, high = np.inf, -np.inf
+    for k in range(count):
+        low = min(low, heights[k])
+        if heights[k] < np.inf:
+            high = max(high, heights[k])
+        else:
+            s.axis_new[i, 0], s.axis_new[i, 1] = 0, GRID - 1
+    if count < 2 or not low < high:
+        grid[:] = low if low < np.inf else 0.0
+        return 0.0
+    ceiling, changed = high + (high - low), s.axis_new[i]
+    k = 0
+    for q in range(changed[0], min(changed[1], GRID - 1) + 1):
+        t = place_of(s, i, float(q))
+        while k < count - 2 and times[k + 1] <= t:
+            k += 1
+        grid[q] = _height(times, heights, count, k, t, ceiling)
+    changed[0], changed[1] = GRID, -1
+    return high - low
+
+
+@compiled
+def place_of(s: State, i: int, q: float) -> float:
+    """Return where on an axis a point of its grid is, or what lies between two of them."""
+    return s.lower[i] + (s.upper[i] - s.lower[i]) * q / (GRID - 1)
+
+
+@compiled
+def raise_parabolas(heights: Floats, a: float, reach: int, raised: Floats, at: Array, start: Floats) -> None:
+    """Write max over q of heights[q] - a (p - q)^2 for all p, by the upper envelope of the parabolas.
+
+    In linear time, but for places whose maximum is out of reach: those are looked at one by one.
+
+    Args:
+        heights: Values on a grid.
+        a: Steepness of the parabolas, positive.
+        reach: How far q may be from p.
+        raised: Where the maxima go.
+        at: Memory: the parabolas of the envelope.
+        start: Memory: where each of them begins; one longer.
+    """
+    last = 0
+    at[0], start[0], start[1] = 0, -np.inf, np.inf
+    for q in range(1, heights.size):
+        meet = -np.inf
+        while True:
+            p = at[last]
+            meet = 0.5 * ((heights[p] - heights[q]) / (a * (q - p)) + (q + p))
+            if meet > start[last] or last == 0:
+                break
+            last -= 1
+        if meet > start[last]:
+            last += 1
+            start[last] = meet
+        at[last] = q
+        start[last + 1] = np.inf
+    k = 0
+    for p in range(heights.size):
+        while start[k + 1] < p:
+            k += 1
+        gap = p - at[k]
+        raised[p] = heights[at[k]] - a * gap * gap
+        if abs(gap) > reach:
+            raised[p] = heights[p]
+            for q in range(max(0, p - reach), min(heights.size, p + reach + 1)):
+                raised[p] = max(raised[p], heights[q] - a * (p - q) * (p - q))
+
+
+@compiled
+def raise_axis(s: State, i: int, multiplier: float) -> None:
+    """Write to `s.raised` how bad each place of an axis can get, beyond what the multiplier charges for it."""
+    cell = (s.upper[i] - s.lower[i]) / (GRID - 1)
+    grid = s.grids[i]
+    exact = True
+    for k in s.active:
+        exact = exact and k != i
+    if exact or cell == 0.0:
+        copy(grid, s.raised)
+    elif s.tally[0].is_box == 1:
+        reach = int(1.0 / cell + 0.5)
+        for q in range(GRID):
+            worst = grid[q]
+            for k in range(max(0, q - reach), min(GRID, q + reach + 1)):
+                worst = max(worst, grid[k])
+            s.raised[q] = worst
+    else:
+        reach = int(min(s.outer[0].reach / cell, float(GRID)) + 0.5)  # no variable alone goes further than the ball
+        raise_parabolas(grid, multiplier * cell * cell, reach, s.raised, s.hull_at, s.hull_from)
+
+
+@compiled
+def _bound(s: State, multiplier: float) -> float:
+    """Return the worst case of the best design for a multiplier, but for a constant."""
+    total = multiplier * s.outer[0].reach * s.outer[0].reach
+    for i in range(s.tally[0].dimension):
+        raise_axis(s, i, multiplier)
+        total += np.min(s.raised)
+    return total
+
+
+@compiled
+def adjust(s: State, spread: float, anew: bool) -> None:
+    """Find the multiplier with the lowest bound, by golden sections; anew: coarsely first, for there are valleys."""
+    near, steps = math.log(max(s.multiplier[0], 1e-300)), _FEWER_STEPS
+    if anew:
+        first, lowest, steps = math.log(spread) - 0.5 * (_COARSE - 1) * _RATIO, np.inf, _STEPS
+        for k in range(_COARSE):
+            value = _bound(s, math.exp(first + k * _RATIO))
+            if value < lowest:
+                near, lowest = first + k * _RATIO, value
+    low, high = near - _RATIO, near + _RATIO
+    one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_one, at_two = _bound(s, math.exp(one)), _bound(s, math.exp(two))
+    for _ in range(steps):
+        if at_one < at_two:
+            high, two, at_two = two, one, at_one
+            one = high - _GOLDEN * (high - low)
+            at_one = _bound(s, math.exp(one))
+        else:
+            low, one, at_one = one, two, at_two
+            two = low + _GOLDEN * (high - low)
+            at_two = _bound(s, math.exp(two))
+    s.multiplier[0] = math.exp(one if at_one < at_two else two)

@@ -1,0 +1,86 @@
+"""The memory of a run: the slots that kernels look up, all arrays that components declare, and a state upon them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.experimental import structref
+
+from robustforge.components import (
+    Baseline,
+    Clamp,
+    Final,
+    InnerForm,
+    Mutation,
+    Network,
+    Outer,
+    Relocation,
+    Restart,
+    Returned,
+    Structure,
+    axes,
+    coordinate,
+    descent,
+    gradient,
+    inner,
+    middle,
+    network,
+    regression,
+    relocation,
+    strategy,
+)
+from robustforge.components.descent import DescentDirections
+from robustforge.core.compiler import address, compiled
+from robustforge.core.component import Component, record
+from robustforge.core.state import MACHINE_FIELDS, Array, State, StateField, StateProxy, StateType, state_type
+
+SLOTS: dict[str, Any] = {
+    "outer": Outer,
+    "network": Network,
+    "baseline": Baseline,
+    "mutation": Mutation,
+    "clamp": Clamp,
+    "descent": DescentDirections,
+    "relocation": Relocation,
+    "inner": InnerForm,
+    "restart": Restart,
+    "returned": Returned,
+    "structure": Structure,
+    "other": Outer,
+    "final": Final,
+    "check": InnerForm,
+}
+"""The slots whose component a kernel looks up, by the name of their record in the state."""
+
+FIELDS = (
+    *MACHINE_FIELDS,
+    *(StateField(name, record(slot), lambda p: (1,)) for name, slot in SLOTS.items()),
+    *network.STATE_FIELDS,
+    *descent.STATE_FIELDS,
+    *relocation.STATE_FIELDS,
+    *inner.STATE_FIELDS,
+    *middle.STATE_FIELDS,
+    *regression.STATE_FIELDS,
+    *strategy.STATE_FIELDS,
+    *gradient.STATE_FIELDS,
+    *axes.STATE_FIELDS,
+    *coordinate.STATE_FIELDS,
+)
+
+STATE = state_type(FIELDS)
+structref.define_constructor(StateProxy, StateType, [field.name for field in FIELDS])
+
+
+@compiled
+def _assemble(*arrays: Any) -> Any:
+    return StateProxy(*arrays)
+
+
+def make_state(arrays: dict[str, Array]) -> State:
+    """Return the state that stands on these arrays, in the order of `FIELDS`."""
+    return _assemble(*arrays.values())
+
+
+def kernel_address(slot: type[Component], component: type[Component], verb: str) -> int:
+    """Return the address of a component's kernel."""
+    return address(getattr(component, verb), (STATE, *slot.verbs[verb]))
