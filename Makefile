@@ -11,7 +11,7 @@ demo: $(READY)  ## breed a heuristic and use it, with what it prints explained
 
 test: $(READY)  ## all tests, on two cores
 	$(PYTHON) -c "from robustforge.engine import machine; machine.prepare()"
-	$(PYTHON) -m pytest -n 2 --dist loadfile
+	$(PYTHON) -m pytest -n 2 --dist worksteal
 
 check: $(READY)  ## format, lint, types, layers
 	$(VENV)/bin/ruff format --check .

@@ -199,6 +199,28 @@ def test_the_regression_is_robust_where_the_best_point_is_not():
     assert np.abs(found(regression(), problem, 800).x).max() < 0.1
 
 
+def beyond_the_edge(result, problem):
+    """How far each evaluated point lies outside the bounds, in all."""
+    over = np.maximum(0.0, np.maximum(problem.lower - result.history.x, result.history.x - problem.upper))
+    return np.linalg.norm(over, axis=1)
+
+
+@pytest.mark.parametrize("returned", [ReturnAverage(0.05), ReturnBest()])
+def test_samples_may_lie_where_a_design_may_come_to_be(returned):
+    """The optimum is in a corner: half of the shell around it is outside."""
+    problem = rf.Problem(lambda x: float(((x - 1.0) ** 2).sum()), [(-1.0, 1.0)] * 10, rf.Ball(0.5))
+    result = found(regression(returned=returned), problem, 600)
+    over = beyond_the_edge(result, problem)
+    assert 0.1 < over.max() <= 0.5 + 1e-9
+    assert (np.abs(result.x) <= 1.0).all()
+    assert worst(problem, result.x) < 0.3
+    for outside in ("clip", "shrink"):
+        kept = rf.Problem(problem.fun, [(-1.0, 1.0)] * 10, rf.Ball(0.5), outside=outside)
+        assert beyond_the_edge(found(regression(returned=returned), kept, 600), kept).max() == 0.0
+    shell = found(regression(returned=returned), problem, 600, inner=SHELL)  # its own samples lie around candidates
+    assert beyond_the_edge(shell, problem).max() <= 0.5 + 1e-9
+
+
 def test_values_on_the_shell_can_be_what_is_learnt_from():
     problem = rf.problem("sphere", 10)
     result = found(regression(), problem, 1000, inner=SHELL)

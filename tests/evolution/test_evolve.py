@@ -256,19 +256,19 @@ def test_a_heuristic_that_fails_is_ranked_last():
 
 def crashing(x):
     """Ends its process at some designs, hangs at others: what a model does on a bad day."""
-    if 4.8 < x[0] < 4.9:
+    if 4.8 < x[0] < 4.84:
         os._exit(3)
     return float(((x - 1.0) ** 2).sum())
 
 
 def hanging(x):
-    while 4.8 < x[0] < 4.9:
+    while 4.8 < x[0] < 4.84:
         time.sleep(0.1)
     return float(((x - 1.0) ** 2).sum())
 
 
 def leaking(x):
-    if 4.8 < x[0] < 4.9:
+    if 4.8 < x[0] < 4.84:
         held = [bytearray(10**8)]
         while True:
             held.append(bytearray(10**8))

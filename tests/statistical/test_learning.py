@@ -13,7 +13,7 @@ from learning import compare
 
 @pytest.mark.parametrize("problem", ["sphere", "rastrigin"])
 def test_champions_beat_the_best_of_equally_many_random_heuristics(problem):
-    found = compare(problem, seeds=5, runs=100)
-    assert found.bred.size == found.drawn.size == 500
+    found = compare(problem, seeds=2, runs=100)
+    assert found.bred.size == found.drawn.size == 200
     assert found.p_value < 0.05
     assert found.bred.mean() < found.drawn.mean()

@@ -122,6 +122,7 @@ def begin(s: State) -> None:
             _anywhere(s)
     else:
         call(s.restart[0].place, s)
+    copy(s.middle, s.kept_x[BEST])  # until there is a candidate that may be returned
     m.number += 1.0
 
 
@@ -158,7 +159,7 @@ def settle(s: State) -> None:
     total, count = 0.0, 0
     for j in range(t.agents):
         if is_counted(s, j):
-            if s.worst[j] < s.kept[BEST]:
+            if s.worst[j] < s.kept[BEST] and in_box(s, s.x[j]):
                 s.kept[BEST] = s.worst[j]
                 copy(s.x[j], s.kept_x[BEST])
             if s.worst[j] < np.inf:

@@ -101,6 +101,11 @@ class Outer(Component, slot=True):
         return False
 
     @property
+    def leaves_box(self) -> bool:
+        """Whether candidates may lie as far outside the box as disturbances reach: they are samples, not designs."""
+        return False
+
+    @property
     def parts(self) -> Mapping[str, Component | None]:
         """The components inside that kernels look up, by the name of their slot in the machine."""
         return {}

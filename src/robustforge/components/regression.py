@@ -75,10 +75,10 @@ def draw_directions(s: State, count: int) -> None:
 
 @compiled
 def put_candidate(s: State, j: int, reach: float) -> None:
-    """Put agent `j` into its direction from the middle, so many radii away, and no further than the edge of the box."""
-    x, v, centre, radius, lower, upper = s.x[j], s.v[j], s.middle, s.radius, s.lower, s.upper
+    """Put agent `j` into its direction from the middle, so many radii away, and no further than candidates may go."""
+    x, v, centre, radius, lower, upper, margin = s.x[j], s.v[j], s.middle, s.radius, s.lower, s.upper, s.margin
     for i in range(x.size):
-        x[i] = min(max(centre[i] + reach * radius[i] * v[i], lower[i]), upper[i])
+        x[i] = min(max(centre[i] + reach * radius[i] * v[i], lower[i] - margin[i]), upper[i] + margin[i])
 
 
 @compiled
@@ -274,6 +274,10 @@ class RegressionSearch(WithMiddle, Outer):
     def agents(self) -> int:
         return self.group
 
+    @property
+    def leaves_box(self) -> bool:
+        return True
+
     def room(self, plan: Plan) -> Mapping[str, int]:
         n = plan.dimension
         size = 2 * n + 1 if self.model == "diagonal" else n + 2
@@ -288,8 +292,9 @@ class RegressionSearch(WithMiddle, Outer):
             (
                 f"q := share of the budget spent; r := from {self.first:.3g} of the width of X to {self.end:.3g} Gamma "
                 f"(/ sqrt n for a ball), geometrically, by q^{self.exponent:.3g}, along each variable",
-                f"x_1 := m; {self.group - 1} further x_j on the shell of radius r sqrt n around m, kept to X, in "
-                f"random directions at right angles, each radius varied by up to {100 * self.jitter:.2g}%{opposite}",
+                f"x_1 := m; {self.group - 1} further x_j on the shell of radius r sqrt n around m, in random "
+                f"directions at right angles, each radius varied by up to {100 * self.jitter:.2g}%{opposite}; kept to "
+                "X, or if they are only samples, to where a design in X can come to be",
             ),
             (
                 f"fit a linear model with {curvature} to the last {self.window:.3g} n candidates, with weights "

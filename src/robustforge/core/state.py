@@ -168,6 +168,7 @@ MACHINE_FIELDS = (
     # the space: scaled box of the agents, and the way back to the user's units
     StateField("lower", _F, lambda p: (p.dimension,)),
     StateField("upper", _F, lambda p: (p.dimension,)),
+    StateField("margin", _F, lambda p: (p.dimension,)),  # how far outside the box a candidate may lie
     StateField("scale", _F, lambda p: (p.dimension,)),
     StateField("centre", _F, lambda p: (p.dimension,)),
     StateField("offset", _F, lambda p: (p.dimension,)),
@@ -279,8 +280,12 @@ def in_box(s: State, y: Floats) -> bool:
 
 @compiled
 def is_inside(s: State, j: int) -> bool:
-    """Whether agent `j` is in the box."""
-    return in_box(s, s.x[j])
+    """Whether agent `j` is where it may be evaluated: in the box, or in its margin."""
+    x, lower, upper, margin = s.x[j], s.lower, s.upper, s.margin
+    inside = True
+    for i in range(x.size):
+        inside = inside and lower[i] - margin[i] <= x[i] <= upper[i] + margin[i]
+    return inside
 
 
 @compiled

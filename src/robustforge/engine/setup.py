@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from robustforge.components import SurfaceSampling
+from robustforge.components import Itself, SurfaceSampling
 from robustforge.components.descent import HIGH_COST_POINTS
 from robustforge.components.structure import LEAST_SAMPLES
 from robustforge.core.component import Component, filled_record
@@ -63,6 +63,7 @@ def make_arrays(
     arrays["every"][:] = np.arange(problem.dimension)
     arrays["active"][:] = problem.geometry.active
     arrays["exact"][:] = np.flatnonzero(~(problem.geometry.radii > 0))
+    arrays["margin"][arrays["active"]] = _margin(problem, heuristic)
     arrays["first_speed"][:] = 0.1 / space.scale if readings.first_speed_in_x else 0.1
     arrays["best"][:] = np.inf
     arrays["kept"][:] = np.inf
@@ -70,6 +71,14 @@ def make_arrays(
     set_tolerances(arrays)
     _remember(arrays, known)
     return arrays
+
+
+def _margin(problem: Problem, heuristic: Heuristic) -> float:
+    """Return how far outside the box candidates may lie along each variable, where designs may come to be."""
+    is_allowed = heuristic.outer.leaves_box and isinstance(heuristic.inner.form, Itself)
+    if not is_allowed or problem.outside != "evaluate":
+        return 0.0
+    return 1.0 if problem.geometry.is_box else max(1, problem.geometry.active.size) ** -0.5
 
 
 def _remember(arrays: dict[str, Array], known: Known) -> None:
