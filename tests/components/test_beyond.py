@@ -25,7 +25,7 @@ from robustforge.components import (
     ShellPoint,
     WorstOfFew,
 )
-from robustforge.components.axes import raise_parabolas
+from robustforge.components.axes import lowest, worst_at
 from robustforge.components.regression import solve
 from robustforge.core.state import GOING
 
@@ -72,17 +72,18 @@ def test_solve_is_that_of_numpy(size):
     assert not solve(np.triu(matrix - 1000 * np.eye(size)), right.copy(), size)
 
 
-@pytest.mark.parametrize("steepness", [1e-4, 0.03, 1.0, 50.0])
-def test_raised_parabolas_are_the_plain_maximum(steepness):
+@pytest.mark.parametrize("steepness", [0.0, 1e-4, 0.03, 1.0, 50.0])
+def test_the_lowest_worst_case_along_an_axis_is_the_plain_one(steepness):
     rng = np.random.default_rng(3)
     for size in (1, 2, 3, 50, 256):
         heights = rng.standard_normal(size).cumsum() if size > 3 else rng.standard_normal(size)
-        raised, place = np.empty(size), np.arange(size)
+        place = np.arange(size)
         for reach in (0, 1, 7, 256):
-            raise_parabolas(heights, steepness, reach, raised, np.zeros(size, np.int64), np.zeros(size + 1))
             gaps = place[:, None] - place[None, :]
             plain = np.where(np.abs(gaps) <= reach, heights[None, :] - steepness * gaps**2, -np.inf).max(axis=1)
-            assert raised == pytest.approx(plain, abs=1e-9)
+            assert [worst_at(heights, steepness, reach, p) for p in place] == pytest.approx(plain, abs=1e-12)
+            for guess in {0, size // 2, size - 1}:
+                assert plain[lowest(heights, steepness, reach, guess)] == pytest.approx(plain.min(), abs=1e-12)
 
 
 # --- coordinate search

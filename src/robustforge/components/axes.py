@@ -32,9 +32,8 @@ STATE_FIELDS = (
     StateField("axis_count", np.int64, lambda p: (axes_of(p),)),
     StateField("axis_new", np.int64, lambda p: (axes_of(p), 2)),
     StateField("grids", np.float64, lambda p: (axes_of(p), GRID)),
-    StateField("raised", np.float64, lambda p: (GRID,)),
-    StateField("hull_at", np.int64, lambda p: (GRID,)),
-    StateField("hull_from", np.float64, lambda p: (GRID + 1,)),
+    StateField("axis_range", np.float64, lambda p: (axes_of(p),)),
+    StateField("axis_lowest", np.int64, lambda p: (axes_of(p),)),
 )
 
 
@@ -106,6 +105,7 @@ def emulate(s: State, i: int) -> float:
             s.axis_new[i, 0], s.axis_new[i, 1] = 0, GRID - 1
     if count < 2 or not low < high:
         grid[:] = low if low < np.inf else 0.0
+        s.axis_range[i] = 0.0
         return 0.0
     ceiling, changed = high + (high - low), s.axis_new[i]
     k = 0
@@ -115,6 +115,7 @@ def emulate(s: State, i: int) -> float:
             k += 1
         grid[q] = _height(times, heights, count, k, t, ceiling)
     changed[0], changed[1] = GRID, -1
+    s.axis_range[i] = np.max(grid) - np.min(grid)
     return high - low
 
 
@@ -125,66 +126,59 @@ def place_of(s: State, i: int, q: float) -> float:
 
 
 @compiled
-def raise_parabolas(heights: Floats, a: float, reach: int, raised: Floats, at: Array, start: Floats) -> None:
-    """Write max over q of heights[q] - a (p - q)^2 for all p, by the upper envelope of the parabolas.
-
-    In linear time, but for places whose maximum is out of reach: those are looked at one by one.
-
-    Args:
-        heights: Values on a grid.
-        a: Steepness of the parabolas, positive.
-        reach: How far q may be from p.
-        raised: Where the maxima go.
-        at: Memory: the parabolas of the envelope.
-        start: Memory: where each of them begins; one longer.
-    """
-    last = 0
-    at[0], start[0], start[1] = 0, -np.inf, np.inf
-    for q in range(1, heights.size):
-        meet = -np.inf
-        while True:
-            p = at[last]
-            meet = 0.5 * ((heights[p] - heights[q]) / (a * (q - p)) + (q + p))
-            if meet > start[last] or last == 0:
-                break
-            last -= 1
-        if meet > start[last]:
-            last += 1
-            start[last] = meet
-        at[last] = q
-        start[last + 1] = np.inf
-    k = 0
-    for p in range(heights.size):
-        while start[k + 1] < p:
-            k += 1
-        gap = p - at[k]
-        raised[p] = heights[at[k]] - a * gap * gap
-        if abs(gap) > reach:
-            raised[p] = heights[p]
-            for q in range(max(0, p - reach), min(heights.size, p + reach + 1)):
-                raised[p] = max(raised[p], heights[q] - a * (p - q) * (p - q))
+def worst_at(heights: Floats, a: float, reach: int, p: int) -> float:
+    """Return max over q of heights[q] - a (p - q)^2, with q no further than `reach` from p."""
+    worst = heights[p]
+    for q in range(max(0, p - reach), min(heights.size, p + reach + 1)):
+        worst = max(worst, heights[q] - a * (p - q) * (p - q))
+    return worst
 
 
 @compiled
-def raise_axis(s: State, i: int, multiplier: float) -> None:
-    """Write to `s.raised` how bad each place of an axis can get, beyond what the multiplier charges for it."""
+def lowest(heights: Floats, a: float, reach: int, guess: int) -> int:
+    """Return the p with the lowest `worst_at`; with a good guess, most others are ruled out at sight.
+
+    By their own height, or by what ruled out the one before.
+    """
+    best, best_p, culprit = worst_at(heights, a, reach, guess), guess, guess
+    for p in range(heights.size):
+        gap = p - culprit
+        if heights[p] >= best or (abs(gap) <= reach and heights[culprit] - a * gap * gap >= best):
+            continue
+        worst = -np.inf
+        for q in range(max(0, p - reach), min(heights.size, p + reach + 1)):
+            value = heights[q] - a * (p - q) * (p - q)
+            if value > worst:
+                worst, culprit = value, q
+                if worst >= best:
+                    break
+        if worst < best:
+            best, best_p = worst, p
+    return best_p
+
+
+@compiled
+def charge_of(s: State, i: int, multiplier: float) -> tuple[float, int]:
+    """Return what a step on the grid of an axis costs, squared, and how many steps a disturbance can be worth it."""
     cell = (s.upper[i] - s.lower[i]) / (GRID - 1)
-    grid = s.grids[i]
     exact = True
     for k in s.active:
         exact = exact and k != i
     if exact or cell == 0.0:
-        copy(grid, s.raised)
-    elif s.tally[0].is_box == 1:
-        reach = int(1.0 / cell + 0.5)
-        for q in range(GRID):
-            worst = grid[q]
-            for k in range(max(0, q - reach), min(GRID, q + reach + 1)):
-                worst = max(worst, grid[k])
-            s.raised[q] = worst
-    else:
-        reach = int(min(s.outer[0].reach / cell, float(GRID)) + 0.5)  # no variable alone goes further than the ball
-        raise_parabolas(grid, multiplier * cell * cell, reach, s.raised, s.hull_at, s.hull_from)
+        return 0.0, 0
+    if s.tally[0].is_box == 1:
+        return 0.0, int(min(1.0 / cell + 0.5, float(GRID)))
+    furthest = min(s.outer[0].reach / cell + 0.5, float(GRID))  # no variable alone goes further than the ball
+    a = multiplier * cell * cell
+    return a, int(min(furthest, math.sqrt(s.axis_range[i] / a) + 1.0))
+
+
+@compiled
+def settle_axis(s: State, i: int, multiplier: float) -> float:
+    """Find where an axis is best, given what a disturbance is charged; return how bad it can get there."""
+    a, reach = charge_of(s, i, multiplier)
+    s.axis_lowest[i] = lowest(s.grids[i], a, reach, s.axis_lowest[i])
+    return worst_at(s.grids[i], a, reach, s.axis_lowest[i])
 
 
 @compiled
@@ -192,8 +186,7 @@ def _bound(s: State, multiplier: float) -> float:
     """Return the worst case of the best design for a multiplier, but for a constant."""
     total = multiplier * s.outer[0].reach * s.outer[0].reach
     for i in range(s.tally[0].dimension):
-        raise_axis(s, i, multiplier)
-        total += np.min(s.raised)
+        total += settle_axis(s, i, multiplier)
     return total
 
 

@@ -14,7 +14,17 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from robustforge.components.axes import GRID, adjust, axes_of, emulate, insert, place_of, raise_axis
+from robustforge.components.axes import (
+    GRID,
+    adjust,
+    axes_of,
+    charge_of,
+    emulate,
+    insert,
+    place_of,
+    settle_axis,
+    worst_at,
+)
 from robustforge.components.outer import Outer, Steps
 from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Range
@@ -142,14 +152,16 @@ def _plan(s: State) -> None:
     multiplier = s.multiplier[0]
     total = multiplier * s.outer[0].reach * s.outer[0].reach - (n - 1) * s.base_value[0]
     for i in range(n):
-        raise_axis(s, i, multiplier)
-        q = int(np.argmin(s.raised))
-        total += s.raised[q]
+        worst = settle_axis(s, i, multiplier)
+        total += worst
+        q = s.axis_lowest[i]
         exactly = float(q)
         if 0 < q < GRID - 1:
-            bend = s.raised[q - 1] - 2.0 * s.raised[q] + s.raised[q + 1]
+            a, reach = charge_of(s, i, multiplier)
+            before, after = worst_at(s.grids[i], a, reach, q - 1), worst_at(s.grids[i], a, reach, q + 1)
+            bend = before - 2.0 * worst + after
             if bend > 0.0:
-                exactly += 0.5 * (s.raised[q - 1] - s.raised[q + 1]) / bend
+                exactly += 0.5 * (before - after) / bend
         s.axis_best[i] = min(max(place_of(s, i, exactly), s.lower[i]), s.upper[i])
         s.axis_next[i] = _next_sample(s, i, q, multiplier, spread, since % 2 == 0)
     s.incumbent[0] = total
@@ -207,7 +219,7 @@ class CoordinateSearch(Outer):
     """
 
     title: ClassVar[str] = "Coordinate search"
-    source: ClassVar[str] = "robust counterpart by its dual; envelopes of parabolas: Felzenszwalb and Huttenlocher 2012"
+    source: ClassVar[str] = "robust counterpart of a sum by its dual: Boyd and Vandenberghe 2004, section 5"
     extension: ClassVar[bool] = True
     spread: Annotated[float, Range(0.3, 1.0), "share of the samples that are spread evenly over the axes"]
     reach: Annotated[float, Range(0.5, 1.2), "radius of the set against which the design is protected, in units of it"]

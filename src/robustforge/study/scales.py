@@ -67,10 +67,11 @@ _TUNING = {
     **_RACE,
 }
 
-_LONGER = {"population": 200, "first": 1000, "generations": 40, "finalists": 20, "final_repeats": 200}
-_LONGER_LARGE = {"population": 150, "first": 600, "generations": 30, "finalists": 20}
+_LONGER = {"population": 200, "first": 1000, "generations": 15, "finalists": 20, "final_repeats": 200}
+_LONGER_LARGE = {"population": 150, "first": 600, "generations": 12, "finalists": 20}
 _FELL_SHORT = {
-    **dict.fromkeys(("30d/sawtooth", "30d/ackley"), _LONGER),
+    "30d/sawtooth": {**_LONGER, "generations": 40},
+    "30d/ackley": _LONGER,
     **dict.fromkeys(("100d/sawtooth", "100d/rosenbrock", "100d/multipeak-f2"), _LONGER_LARGE),
 }
 

@@ -1,0 +1,246 @@
+"""Turns the runs in this folder into the tables and pictures of README.md, and the first table of the project's.
+
+    python docs/results/beyond/build.py
+
+Nothing is run but statistics: every figure comes from the files that `benchmarks/beyond.py --write` put here.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("svg")
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.stats import mannwhitneyu, rankdata
+
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+VARIANTS = ("original", "shifted", "rotated", "shifted-rotated")
+
+BARS = {
+    (30, False): (50, -0.89, -1.22, 0.310, 0.32, 1.011, 0.17, 4.28, 1.005, 35.8),
+    (30, True): (75, -0.70, -0.66, 0.36, 0.39, 1.011, 0.21, 4.28, 1.005, 35.8),
+    (100, False): (200, -0.84, -1.1, 0.320, 0.38, 1.011, 0.10, 3.18, 1.005, 110),
+    (100, True): (190, -0.70, -0.51, 0.36, 0.40, 1.011, 0.22, 3.18, 1.005, 110),
+}
+"""What a study of other outer searches reached, with a margin: by dimension, and whether the axes are turned."""
+
+COLOURS = {"extended": "#c05621", "general": "#2b6cb0", "mirrored-es": "#2f855a", "cma-es": "#6b46c1"}
+
+Runs = dict[tuple[str, str, str], list[dict[str, str]]]
+"""The runs of a file by variant, problem and contestant."""
+
+
+def read(name: str) -> Runs:
+    """Return the runs of a file; none if it is not there."""
+    path, found = HERE / f"{name}.csv.gz", Runs()
+    if path.exists():
+        for row in csv.DictReader(gzip.open(path, "rt", encoding="utf-8")):
+            found.setdefault((row["variant"], row["problem"], row["contestant"]), []).append(row)
+    return found
+
+
+def values(runs: Runs, variant: str, problem: str, who: str, key: str = "value") -> np.ndarray:
+    """Return what somebody's designs are worth on a problem."""
+    return np.array([float(row[key]) for row in runs[variant, problem, who]])
+
+
+def parts(runs: Runs, place: int) -> list[str]:
+    """Return the variants, the problems or the contestants of a file, in order."""
+    return list(dict.fromkeys(key[place] for key in runs))
+
+
+def short(name: str) -> str:
+    """Return the name of a contestant without its dimension."""
+    return re.sub(
+        r"^champion/\d+d/extended$", "**robustforge**", re.sub(r"^champion/\d+d/general$", "best swarm", name)
+    )
+
+
+def number(value: float) -> str:
+    """Return a figure with three digits."""
+    return "-" if np.isnan(value) else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [heading, ["---"] * len(heading), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def means(name: str, dimension: int, key: str = "value") -> str:
+    """Return a table per variant: the bars, and the means of everybody; bold for the best, a dagger for a missed bar."""
+    runs = read(name)
+    problems, made = parts(runs, 1), []
+    for variant in parts(runs, 0):
+        bars = BARS.get((dimension, "rotated" in variant)) if key == "value" and "held" not in name else None
+        lines = []
+        for who in parts(runs, 2):
+            found = [values(runs, variant, problem, who, key).mean() for problem in problems]
+            texts = [number(value) for value in found]
+            line = [short(who), *texts]
+            if bars:
+                met = [value <= bar for value, bar in zip(found, bars, strict=True)]
+                is_ours = who.endswith("extended")
+                marks = [text if good or not is_ours else f"{text} †" for text, good in zip(texts, met, strict=True)]
+                line = [short(who), *marks, f"{sum(met)} of {len(met)}"]
+            lines.append(line)
+        if bars:
+            lines.append(["*bar*", *(number(bar) for bar in bars), ""])
+        made.append(markdown([f"{dimension} variables, {variant}", *problems, *([""] if bars else [])], lines))
+    return "\n\n".join(made)
+
+
+def ranks(name: str) -> str:
+    """Return the average rank of everybody, and how often the first beats and is beaten by each, by tests."""
+    runs = read(name)
+    variants, problems, names = (parts(runs, place) for place in range(3))
+    lines = []
+    places = {
+        key: np.array(
+            [
+                rankdata([values(runs, variant, problem, who, key).mean() for who in names])
+                for variant in variants
+                for problem in problems
+            ]
+        )
+        for key in ("value", "attacked")
+    }
+    for k, who in enumerate(names):
+        tests = [_test(runs, variant, problem, names[0], who) for variant in variants for problem in problems]
+        beaten = f"{tests.count(1)} to {tests.count(-1)}" if k else ""
+        attacked = places["attacked"][:, k].mean()
+        lines.append([short(who), f"{places['value'][:, k].mean():.2f}", f"{attacked:.2f}", beaten])
+    count = len(variants) * len(problems)
+    return markdown(["", "average rank", "by attack", f"robustforge better to worse, of {count}"], lines)
+
+
+def _test(runs: Runs, variant: str, problem: str, one: str, other: str) -> int:
+    """Return 1 if the first is better by a rank-sum test at 95%, -1 if it is worse, else 0."""
+    ours, theirs = values(runs, variant, problem, one), values(runs, variant, problem, other)
+    if np.ptp(np.concatenate([ours, theirs])) == 0 or mannwhitneyu(ours, theirs).pvalue >= 0.05:
+        return 0
+    return 1 if np.median(ours) <= np.median(theirs) else -1
+
+
+def elsewhere() -> str:
+    """Return how the champions do in other dimensions and with other budgets, and to whom they lose."""
+    lines = []
+    for path in sorted(
+        HERE.glob("at-*.csv.gz"), key=lambda path: [int(part) for part in re.findall(r"\d+", path.name)]
+    ):
+        name = path.name.removesuffix(".csv.gz")
+        runs = read(name)
+        variants, problems, names = (parts(runs, place) for place in range(3))
+        row = next(iter(runs.values()))[0]
+        every = [
+            rankdata([values(runs, variant, problem, who).mean() for who in names])
+            for variant in variants
+            for problem in problems
+        ]
+        average = np.mean(every, axis=0)
+        lost: dict[str, list[str]] = {}
+        for who in names[1:]:
+            for variant in variants:
+                for problem in problems:
+                    if _test(runs, variant, problem, names[0], who) < 0:
+                        lost.setdefault(short(who), []).append(f"{problem} ({variant})")
+        text = "; ".join(f"{who}: {', '.join(where)}" for who, where in lost.items()) or "nobody"
+        texts = [f"{mean:.2f}" for mean in average]
+        lines.append([row["dimension"], f"{int(row['budget']):,}", *texts, text])
+    heading = [short(who) for who in parts(read(name), 2)] if lines else []
+    return markdown(["variables", "evaluations", *heading, "loses to"], lines)
+
+
+def first_table() -> str:
+    """Return the README's table: the default beside what people would take, shifted and rotated."""
+    lines, heading = [], ["worst case, shifted and rotated"]
+    names = ("extended", "general", "cma-es", "random")
+    every = {dimension: read(f"{dimension}d") for dimension in (30, 100)}
+    for dimension, runs in every.items():
+        heading += [f"{dimension}D: {short(who)}" for who in parts(runs, 2) if who.endswith(names)]
+    for problem in parts(every[30], 1):
+        line = [problem]
+        for runs in every.values():
+            own = [who for who in parts(runs, 2) if who.endswith(names)]
+            found = [values(runs, "shifted-rotated", problem, who).mean() for who in own]
+            line += [f"**{number(value)}**" if value == min(found) else number(value) for value in found]
+        lines.append(line)
+    return markdown(heading, lines)
+
+
+def draw(name: str, variant: str, kind: str) -> None:
+    """Write a picture with a panel per problem: box plots of all runs, or means against evaluations."""
+    runs = read(name)
+    problems, names = parts(runs, 1), [who for who in parts(runs, 2) if who != "centre"]
+    mpl.rcParams.update({"svg.hashsalt": "robustforge", "font.size": 8, "font.family": "sans-serif"})
+    figure, panels = plt.subplots(2, -(-len(problems) // 2), figsize=(11, 4.6), layout="constrained")
+    for axes, problem in zip(panels.flat, problems, strict=False):
+        for k, who in enumerate(names):
+            colour = COLOURS.get(who.rsplit("/", 1)[-1], "#718096")
+            if kind == "boxes":
+                found = values(runs, variant, problem, who)
+                made = axes.boxplot(found, positions=[-k], orientation="horizontal", widths=0.6, patch_artist=True)
+                made["boxes"][0].set(facecolor=colour, alpha=0.35, edgecolor=colour)
+                made["medians"][0].set(color=colour, linewidth=1.6)
+                for line in (*made["whiskers"], *made["caps"]):
+                    line.set(color=colour)
+                made["fliers"][0].set(marker=".", markersize=2.5, markeredgecolor=colour)
+            else:
+                keys = [key for key in runs[variant, problem, who][0] if key.startswith("at ")]
+                budget = int(runs[variant, problem, who][0]["budget"])
+                curve = [np.nanmean(values(runs, variant, problem, who, key)) for key in keys]
+                axes.plot([budget * float(key[3:]) for key in keys], curve, color=colour, lw=1.6 - 0.15 * k)
+        axes.set_title(problem, fontsize=8.5, loc="left")
+        axes.spines[["top", "right"]].set_visible(False)
+        if kind == "boxes":
+            is_first = axes in panels[:, 0]
+            labels = [short(who).strip("*") for who in names] if is_first else [""] * len(names)
+            axes.set_yticks([-k for k in range(len(names))], labels)
+    if kind == "curves":
+        for k, who in enumerate(names):
+            colour = COLOURS.get(who.rsplit("/", 1)[-1], "#718096")
+            panels[0, -1].text(
+                0.98, 0.95 - 0.09 * k, short(who).strip("*"), color=colour, transform=panels[0, -1].transAxes,
+                ha="right", va="top",
+            )  # fmt: skip
+        figure.supxlabel("evaluations", fontsize=8.5)
+    figure.patch.set_facecolor("white")
+    figure.savefig(HERE / f"{name}-{kind}.svg", metadata={"Date": None})
+    plt.close(figure)
+
+
+def fill(page: Path, made: dict[str, str]) -> None:
+    """Put tables between their marks."""
+    text = page.read_text(encoding="utf-8")
+    for name, table in made.items():
+        mark = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        text, count = mark.subn(lambda part, table=table: f"{part[1]}{table}\n{part[2]}", text)
+        assert count == 1, name
+    page.write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    """Make everything that there are runs for."""
+    made = {}
+    for dimension in (30, 100):
+        name = f"{dimension}d"
+        made |= {f"means-{name}": means(name, dimension), f"ranks-{name}": ranks(name)}
+        made |= {f"attacked-{name}": means(name, dimension, "attacked")}
+        for kind in ("boxes", "curves"):
+            draw(name, "shifted-rotated", kind)
+    made |= {"held-out": means("30d-held-out", 30), "ranks-held-out": ranks("30d-held-out"), "elsewhere": elsewhere()}
+    fill(HERE / "README.md", made)
+    fill(ROOT / "README.md", {"first table": first_table()})
+
+
+if __name__ == "__main__":
+    main()
