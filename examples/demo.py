@@ -17,7 +17,7 @@ STORE, CHAMPION, PAGE = FOLDER / "runs.db", FOLDER / "champion.json", FOLDER / "
 PROBLEM = "--dimension 30 --variant shifted-rotated --variant-seed 1"
 BREED = f"evolve rastrigin {PROBLEM} --name demo --population 30 --repeats 8 --samples 2000 --refinement 0.5 --race"
 COMPARE = (
-    f"compare champion/30d/extended champion/30d/general random centre --problems rastrigin {PROBLEM} --runs 30 "
+    f"compare champion/30d/extended champion/30d/general random centre --problems rastrigin {PROBLEM} "
     "--samples 10000 --seed 2"
 )
 
@@ -36,7 +36,7 @@ def command(*arguments: str) -> None:
         sys.exit(ended)
 
 
-def main(generations: int) -> None:
+def main(generations: int, runs: int) -> None:
     """Breed, compare and report, with a word on each."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     console.print(
@@ -48,12 +48,12 @@ def main(generations: int) -> None:
     )
     command(*BREED.split(), "--generations", str(generations), "--store", str(STORE), "-o", str(CHAMPION))
     console.print(
-        "\n[bold]Then, see how good it is[/]: 30 searches of 2,000 model runs each with the champion, with the "
+        f"\n[bold]Then, see how good it is[/]: {runs} searches of 2,000 model runs each with the champion, with the "
         "ready-made heuristic that robustforge takes if nobody names one, with the best of the paper's grammar, and "
         "with two controls, on seeds that the evolution has not seen."
     )
     name, *rest = COMPARE.split()
-    command(name, str(CHAMPION), *rest, "--store", str(STORE))
+    command(name, str(CHAMPION), *rest, "--runs", str(runs), "--store", str(STORE))
     console.print("\n[bold]Last, put it onto a page[/], with every figure and table in one file.")
     command("report", str(STORE), "-o", str(PAGE))
     console.print(
@@ -67,4 +67,5 @@ console = Console(width=min(100, Console().width))
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--generations", type=int, default=20)
-    main(parser.parse_args().generations)
+    parser.add_argument("--runs", type=int, default=30)
+    main(**vars(parser.parse_args()))

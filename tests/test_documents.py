@@ -97,7 +97,7 @@ def test_public_names_have_docstrings_with_examples():
 
 
 def test_the_demo_runs(tmp_path):
-    command = [sys.executable, ROOT / "examples" / "demo.py", "--generations", "2"]
+    command = [sys.executable, ROOT / "examples" / "demo.py", "--generations", "2", "--runs", "4"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "generation 2/2" in done.stdout

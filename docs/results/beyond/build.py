@@ -20,7 +20,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import mannwhitneyu, rankdata
 
-
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 VARIANTS = ("original", "shifted", "rotated", "shifted-rotated")
@@ -43,7 +42,7 @@ def read(name: str) -> Runs:
     """Return the runs of a file; none if it is not there."""
     path, found = HERE / f"{name}.csv.gz", Runs()
     if path.exists():
-        for row in csv.DictReader(gzip.open(path, "rt", encoding="utf-8")):
+        for row in csv.DictReader(gzip.decompress(path.read_bytes()).decode().splitlines()):
             found.setdefault((row["variant"], row["problem"], row["contestant"]), []).append(row)
     return found
 
@@ -77,7 +76,7 @@ def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def means(name: str, dimension: int, key: str = "value") -> str:
-    """Return a table per variant: the bars, and the means of everybody; bold for the best, a dagger for a missed bar."""
+    """Return a table per variant: the bars, and the means of everybody, with a dagger at a missed bar."""
     runs = read(name)
     problems, made = parts(runs, 1), []
     for variant in parts(runs, 0):

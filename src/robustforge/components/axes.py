@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from robustforge.core.compiler import compiled
-from robustforge.core.state import Array, Floats, Plan, State, StateField, copy
+from robustforge.core.state import Floats, Plan, State, StateField
 
 GRID = 256
 """Points of an axis at which its emulator is evaluated."""
