@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import chi2, friedmanchisquare, rankdata
 from scipy.stats import t as student
 
-from robustforge.evolution.fitness import FAR, distances, order, order_by_elimination, survivors
+from robustforge.evolution.fitness import FAR, distances, order, order_by_elimination, sizes, survivors
 
 
 def test_one_problem_is_ordered_by_the_mean():
@@ -140,7 +140,7 @@ def test_sizes_see_by_how_much_a_problem_is_missed():
     assert order(means).tolist() == [1, 0, 2, 3] or order(means).tolist() == [0, 1, 2, 3]
     assert order(means, by_size=True).tolist()[0] == 1
     far = np.array([[0.0, 1e9], [0.0, 1e3], [1.0, 1.0], [1.0, 0.0], [2.0, 1.0]])
-    figures = np.minimum(distances(far, far), FAR).mean(axis=1)
+    figures = sizes(far, far, 0.0)
     assert figures[0] == figures[1] == FAR / 2  # one problem does not decide everything
 
 
@@ -150,9 +150,12 @@ def test_ties_hide_differences_that_are_none():
     assert order(means, tie=0.05).tolist()[:3] == [2, 1, 0]
 
 
-def test_the_scale_of_sizes_is_that_of_the_first_generation():
+def test_the_units_of_sizes_are_those_of_the_present_generation():
+    """All are within 1% of the first generation's way: in its units the second problem would count for nothing."""
     first = np.array([[0.0, 0.0], [1.0, 100.0], [2.0, 200.0]])
-    means = np.array([[0.5, 10.0], [0.1, 30.0]])
-    assert distances(means, first) == pytest.approx(np.array([[0.5, 0.1], [0.1, 0.3]]))
-    assert order(means, by_size=True, first=first).tolist() == [1, 0]
+    means = np.array([[0.5, 0.0], [0.4, 0.3], [0.3, 0.2], [0.2, 0.4], [0.1, 0.6]])
+    assert sizes(means, first, 0.0)[0] == pytest.approx((0.4 / 0.2 + 0.0) / 2)
+    assert order(means, by_size=True, first=first).tolist()[0] == 2
+    assert order(means, by_size=True, tie=0.05, first=first).tolist()[0] == 4  # unless differences are none below that
     assert order(np.array([[np.inf, 0.0], [2.0, 200.0]]), by_size=True, first=first).tolist() == [1, 0]
+    assert distances(means, first)[0] == pytest.approx([0.5, 0.0])

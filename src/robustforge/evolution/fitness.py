@@ -17,7 +17,7 @@ def order(means: Floats, by_size: bool = False, tie: float = 0.0, first: Floats 
 
     Args:
         means: One row per heuristic, one column per problem; +inf for a failure.
-        by_size: Whether the distances from the best count, averaged over the problems, and not the ranks.
+        by_size: Whether sizes count, averaged over the problems, and not ranks.
         tie: Differences that are none, as a share of the way from the best to the median of the first generation.
         first: The means of the first generation, by default these.
 
@@ -29,17 +29,37 @@ def order(means: Floats, by_size: bool = False, tie: float = 0.0, first: Floats 
         return np.argsort(means[:, 0], kind="stable")
     whole = np.isfinite(means).all(axis=1)
     groups = (np.flatnonzero(whole), np.flatnonzero(~whole))
-    if by_size or tie > 0:
-        far = distances(means, means if first is None else first)
-        if by_size:
-            figures = np.minimum(far, FAR).mean(axis=1)
-            return np.concatenate([group[np.argsort(figures[group], kind="stable")] for group in groups])
-        means = np.floor(far / tie)
+    first = means if first is None else first
+    if by_size:
+        figures = sizes(means, first, tie)
+        return np.concatenate([group[np.argsort(figures[group], kind="stable")] for group in groups])
+    if tie > 0:
+        means = np.floor(distances(means, first) / tie)
     return np.concatenate([group[order_by_elimination(means[group])] for group in groups])
 
 
 FAR = 3.0
-"""Distances beyond this are as bad as this: one problem does not decide everything."""
+"""Sizes beyond this are as bad as this: one problem does not decide everything."""
+
+
+def sizes(means: Floats, first: Floats, tie: float) -> Floats:
+    """Return how much worse than the best each heuristic is, averaged over the problems.
+
+    On each in units of how much worse the median is, so that late in an evolution, too, when all are much alike, every
+    problem has its say.
+
+    Args:
+        means: One row per heuristic, one column per problem; +inf for a failure.
+        first: The same of the first generation.
+        tie: The least unit, as a share of that of the first generation: on problems that everybody solves, what is left
+            are differences without a meaning.
+    """
+    known = _known(means)
+    best = np.array([column.min() for column in known])
+    unit = np.array([np.median(column) for column in known]) - best
+    widest = np.array([np.median(column) - column.min() for column in _known(first)])
+    unit = np.maximum(unit, tie * widest)
+    return np.asarray(np.minimum((means - best) / np.where(unit > 0, unit, 1.0), FAR).mean(axis=1))
 
 
 def distances(means: Floats, first: Floats, best: Floats | None = None) -> Floats:

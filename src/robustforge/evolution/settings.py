@@ -42,8 +42,8 @@ class Settings:
             one at 5%.
         fresh: Whether the shift and rotation of a variant are drawn anew for each repeat of each generation, the same
             for all heuristics; otherwise they are those of the problem's own seed.
-        criterion: By what heuristics are compared over several problems: "ranks", as in the paper, or "sizes", how far
-            they are from the best on average, which sees whether a problem is missed by a little or by much.
+        criterion: By what heuristics are compared over several problems: "ranks", as in the paper, or "sizes", how
+            much worse than the best they are on average, in units of how much worse the median is.
         tie: Differences that are none in the comparison over several problems, as a share of the way from the best to
             the median of the first generation.
         method: "breed", by genetic programming, or "race": many random heuristics, the better half of which gets
