@@ -560,3 +560,20 @@ def test_children_of_unlike_parents_and_of_like_ones_are_all_heuristics():
 def test_new_settings_are_checked(wrong, said):
     with pytest.raises(RobustforgeError, match=said):
         rf.evolve(sphere(), **{**SMALL, **wrong})
+
+
+def test_an_evolution_can_start_with_what_is_known(tmp_path):
+    known = rf.heuristic("champion/30d/sphere")
+    small = {**SMALL, "grammar": "paper", "generations": 1, "population": 5}
+    path = tmp_path / "s.db"
+    evolution = rf.evolve(sphere(), store=path, start=["champion/30d/sphere", known], **small)
+    alone = rf.evolve(sphere(), **small)
+    assert known in evolution.population
+    assert len(set(evolution.population) & set(alone.population)) == 4  # the others are random, and the same
+    assert rf.evolve(sphere(), store=path, start=known, **small).progress.made == 0
+    with pytest.raises(StoreError, match="start"):
+        rf.evolve(sphere(), store=path, **small)
+    with pytest.raises(EvolutionError, match="must be of its grammar"):
+        rf.evolve(sphere(), start="champion/30d/extended", **small)
+    with pytest.raises(EvolutionError, match="room for what it starts with"):
+        rf.evolve(sphere(), start=rf.heuristics()[:6], **small)

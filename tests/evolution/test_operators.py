@@ -175,7 +175,7 @@ def test_the_cut_points_are_drawn_evenly(monkeypatch):
 
     monkeypatch.setattr(operators, "combine", noted)
     rng = np.random.default_rng(4)
-    parents = first_population(50, PAPER, rng)
+    parents = first_population(Settings(population=50), PAPER, rng)
     for _ in range(40):
         breed(parents, Settings(), PAPER, rng)
     assert set(cuts) == set(PAPER.cut_points)
@@ -189,7 +189,7 @@ def test_a_mutation_is_below_another_cut_than_the_combination(monkeypatch):
     monkeypatch.setattr(operators, "combine", lambda b, a, cut: (trail.append(cut), combine(b, a, cut))[1])
     monkeypatch.setattr(operators, "mutate", lambda t, cut, g, r: (trail.append(cut), mutate(t, cut, g, r))[1])
     rng = np.random.default_rng(5)
-    parents = first_population(30, PAPER, rng)
+    parents = first_population(Settings(population=30), PAPER, rng)
     breed(parents, Settings(population=200, elites=0, mutation=1.0), PAPER, rng)
     pairs = list(zip(trail[::2], trail[1::2], strict=False))[:50]  # before the first twin, each child is one of each
     assert all(one != other for one, other in pairs)
@@ -197,13 +197,13 @@ def test_a_mutation_is_below_another_cut_than_the_combination(monkeypatch):
 
 def test_elites_survive_unchanged_and_in_order():
     rng = np.random.default_rng(6)
-    parents = first_population(20, PAPER, rng)
+    parents = first_population(Settings(population=20), PAPER, rng)
     assert breed(parents, Settings(population=20, elites=3), PAPER, rng)[:3] == parents[:3]
 
 
 def test_tournaments_prefer_the_better():
     rng = np.random.default_rng(7)
-    parents = first_population(20, PAPER, rng)
+    parents = first_population(Settings(population=20), PAPER, rng)
     children = breed(parents, Settings(population=400, elites=0, mutation=0.0, tournament=5), PAPER, rng)
     groups = [parent.outer.capability.baseline for parent in parents]
     standing = [
@@ -216,7 +216,7 @@ def test_tournaments_prefer_the_better():
 
 def test_no_generation_has_twins():
     rng = np.random.default_rng(8)
-    population = first_population(30, NARROW, rng)
+    population = first_population(Settings(population=30), NARROW, rng)
     for _ in range(10):
         population = breed(population, Settings(population=30), NARROW, rng)
         assert len(set(population)) == 30
@@ -235,7 +235,7 @@ def one_alternative_grammars():
 def test_every_restricted_grammar_can_be_bred(slot, title):
     grammar = rf.grammar("extended", only={slot: [title]})
     rng = np.random.default_rng(9)
-    population = first_population(20, grammar, rng)
+    population = first_population(Settings(population=20), grammar, rng)
     for _ in range(5):
         population = breed(population, Settings(population=20, mutation=0.8), grammar, rng)
         assert all(valid(each, grammar) for each in population)
@@ -254,6 +254,6 @@ def test_a_grammar_of_few_heuristics_is_refused_for_a_large_population():
         fix={"group": 10, "inertia.c1": 1, "inertia.c2": 1, "inertia.omega": 0.5, "extent": 0.1},
     )
     assert len(tiny.cut_points) == 4  # inner as a whole, three switches, and nothing else
-    assert len(first_population(8, tiny, np.random.default_rng(1))) == 8
+    assert len(first_population(Settings(population=8), tiny, np.random.default_rng(1))) == 8
     with pytest.raises(EvolutionError, match="only 8 were found for a population of 9"):
-        first_population(9, tiny, np.random.default_rng(1))
+        first_population(Settings(population=9), tiny, np.random.default_rng(1))

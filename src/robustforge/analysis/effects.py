@@ -150,7 +150,9 @@ def _sample(outcomes: Sequence[Outcome]) -> _Sample:
 
 def _unselected(outcome: Outcome) -> Outcome:
     """Return an evolution with its random heuristics alone."""
-    return replace(outcome, bred=tuple(bred for bred in outcome.bred if bred.generation == 0))
+    known = outcome.settings.get("start", ())
+    drawn = tuple(bred for bred in outcome.bred if bred.generation == 0 and bred.heuristic.id not in known)
+    return replace(outcome, bred=drawn)
 
 
 def _applicable(found: list[str], key: str) -> list[str]:

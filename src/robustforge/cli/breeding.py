@@ -32,6 +32,9 @@ _breeding = options(
     click.option(
         "--first", type=COUNT, metavar="N", show_default="population", help="Random heuristics to begin with."
     ),
+    click.option(
+        "--start", multiple=True, metavar="NAME|FILE", help="Begin with this one, too; can be given several times."
+    ),
     click.option("--generations", type=COUNT, default=40, metavar="N", help="Generations, the random first included."),
     click.option("--repeats", type=COUNT, default=20, metavar="N", help="Runs of each heuristic on each problem."),
     click.option("--budget", type=click.IntRange(min=10), default=2000, metavar="N", help="Evaluations of a run."),

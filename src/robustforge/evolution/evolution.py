@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from robustforge.errors import EvolutionError
 from robustforge.evolution.fitness import Floats, scaled
 from robustforge.evolution.settings import Settings
 from robustforge.heuristic import Grammar, Heuristic
@@ -85,6 +86,11 @@ class Evolution:
 
     def __init__(self, name: str, problems: Sequence[Problem], settings: Settings, grammar: Grammar) -> None:
         self.name, self.problems, self.settings, self.grammar = name, tuple(problems), settings, grammar
+        for known in settings.start:
+            if not grammar.holds(known):
+                fact = f"the one that begins with {str(known).splitlines()[0]!r} cannot be derived"
+                fix = "Restrict the grammar less: `robustforge grammar` shows its rules and ranges"
+                raise EvolutionError("what an evolution starts with must be of its grammar", fact, fix)
         self.generations: list[Generation] = []
         self.final: Generation | None = None
         self.progress = Progress(expected=settings.most_runs(len(self.problems)))

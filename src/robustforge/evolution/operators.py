@@ -29,17 +29,17 @@ def mutate(tree: Heuristic, cut: Path, grammar: Grammar, rng: np.random.Generato
     return replaced(tree, cut, grammar.derive_field(grammar.field_at(cut, tree), rng))
 
 
-def first_population(size: int, grammar: Grammar, rng: np.random.Generator) -> list[Heuristic]:
-    """Return random heuristics, no two of them equal.
+def first_population(settings: Settings, grammar: Grammar, rng: np.random.Generator) -> list[Heuristic]:
+    """Return what is started with, and random heuristics, no two of them equal.
 
     Raises:
         EvolutionError: The grammar does not have so many.
     """
-    found: dict[Heuristic, None] = {}
+    size, found = settings.first_size, dict.fromkeys(settings.start)
     for _ in range(_TRIES * size):
-        found[grammar.random(rng)] = None
         if len(found) == size:
             return list(found)
+        found[grammar.random(rng)] = None
     raise EvolutionError(
         "a grammar must have as many heuristics as the population",
         f"only {len(found)} were found for a population of {size}",

@@ -55,7 +55,7 @@ class Process:
             rng = breeding_generator(settings, number)
             population: Sequence[Heuristic]
             if number == 0:
-                population = first_population(settings.first_size, evolution.grammar, rng)
+                population = first_population(settings, evolution.grammar, rng)
             elif settings.method == "race":
                 population = evolution.population[: settings.size(number)]
             else:

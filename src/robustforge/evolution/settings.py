@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from robustforge.engine.optimizer import OnFailure
 from robustforge.errors import EvolutionError, UnknownNameError
+from robustforge.heuristic import Heuristic, heuristic
 
 DEFAULT_GRAMMAR = "extended"
 """What heuristics are bred from if nobody says."""
@@ -28,6 +30,7 @@ class Settings:
     Attributes:
         population: Heuristics in a generation.
         first: Random heuristics of the first generation, of which the best are bred from; 0 for no more than later.
+        start: Heuristics that the first generation has beside the random ones, by name, path or as such.
         generations: Populations that are evaluated, the first, random one included.
         repeats: Runs of each heuristic on each problem, in each generation.
         budget: Evaluations of a run.
@@ -54,6 +57,7 @@ class Settings:
 
     population: int = 50
     first: int = 0
+    start: tuple[Heuristic, ...] = ()
     generations: int = 40
     repeats: int = 20
     budget: int = 2000
@@ -88,6 +92,15 @@ class Settings:
                 f"got a population of {self.population} and {self.elites} elites",
                 "Enlarge the population, or lower the elites",
             )
+        known: Any = (self.start,) if isinstance(self.start, (str, Path, Heuristic)) else self.start
+        start = dict.fromkeys(each if isinstance(each, Heuristic) else heuristic(each) for each in known)
+        object.__setattr__(self, "start", tuple(start))
+        if len(self.start) > self.first_size:
+            raise EvolutionError(
+                "the first generation must have room for what it starts with",
+                f"got {len(self.start)} heuristics and a first generation of {self.first_size}",
+                "Enlarge it, or start with fewer",
+            )
         if 0 < self.first < self.population:
             raise EvolutionError(
                 "the first generation must not be smaller than the others",
@@ -109,7 +122,9 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain data, those that came later only where they change something."""
-        return {name: value for name, value in asdict(self).items() if name not in _LATER or value != _LATER[name]}
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain["start"] = [each.id for each in self.start]
+        return {name: value for name, value in plain.items() if name not in _LATER or value != _LATER[name]}
 
     @property
     def first_size(self) -> int:
@@ -137,7 +152,15 @@ class Settings:
         return self.repeats
 
 
-_LATER = {"first": 0, "refinement": 0.0, "fresh": False, "criterion": "ranks", "tie": 0.0, "method": "breed"}
+_LATER = {
+    "first": 0,
+    "start": [],
+    "refinement": 0.0,
+    "fresh": False,
+    "criterion": "ranks",
+    "tie": 0.0,
+    "method": "breed",
+}
 """Settings that came after the first stores: left out where they change nothing, so that those can be gone on with."""
 
 _LEAST = {
