@@ -260,7 +260,7 @@ class RegressionSearch(WithMiddle, Outer):
     ridge: Annotated[float, Range(1e-4, 0.3, log=True), "pull of the coefficients towards 0"]
     jitter: Annotated[float, Range(0.0, 0.4), "how much the radius varies"]
     mirrored: Annotated[bool, "whether candidates come in opposite pairs"]
-    step: Annotated[float, Range(0.3, 2.0), "longest step, in radii"]
+    step: Annotated[float, Range(0.1, 2.0), "longest step, in radii"]
     first: Annotated[float, Range(0.15, 0.6), "first radius along a variable, as a share of its range"]
     end: Annotated[float, Range(0.5, 2.0), "last radius, in units of the uncertainty set's"]
     exponent: Annotated[float, Range(0.5, 1.5), "of the share of the budget spent, in the shrinking of the radius"]
