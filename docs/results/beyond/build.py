@@ -49,7 +49,8 @@ def read(name: str) -> Runs:
 
 def values(runs: Runs, variant: str, problem: str, who: str, key: str = "value") -> np.ndarray:
     """Return what somebody's designs are worth on a problem."""
-    return np.array([float(row[key]) for row in runs[variant, problem, who]])
+    found = np.array([float(row[key]) for row in runs[variant, problem, who]])
+    return found[~np.isnan(found)] if key == "attacked" else found
 
 
 def parts(runs: Runs, place: int) -> list[str]:
