@@ -50,7 +50,13 @@ def read(name: str) -> Runs:
 def values(runs: Runs, variant: str, problem: str, who: str, key: str = "value") -> np.ndarray:
     """Return what somebody's designs are worth on a problem."""
     found = np.array([float(row[key]) for row in runs[variant, problem, who]])
-    return found[~np.isnan(found)] if key == "attacked" else found
+    return found[np.isfinite(found)] if key != "value" else found
+
+
+def mean(runs: Runs, variant: str, problem: str, who: str, key: str = "value") -> float:
+    """Return what somebody's designs are worth on a problem on average; NaN if nobody knows."""
+    found = values(runs, variant, problem, who, key)
+    return float(found.mean()) if found.size else np.nan
 
 
 def parts(runs: Runs, place: int) -> list[str]:
@@ -84,7 +90,7 @@ def means(name: str, dimension: int, key: str = "value") -> str:
         bars = BARS.get((dimension, "rotated" in variant)) if key == "value" and "held" not in name else None
         lines = []
         for who in parts(runs, 2):
-            found = [values(runs, variant, problem, who, key).mean() for problem in problems]
+            found = [mean(runs, variant, problem, who, key) for problem in problems]
             texts = [number(value) for value in found]
             line = [short(who), *texts]
             if bars:
@@ -107,7 +113,7 @@ def ranks(name: str) -> str:
     places = {
         key: np.array(
             [
-                rankdata([values(runs, variant, problem, who, key).mean() for who in names])
+                rankdata([mean(runs, variant, problem, who, key) for who in names])
                 for variant in variants
                 for problem in problems
             ]
@@ -118,7 +124,7 @@ def ranks(name: str) -> str:
         tests = [_test(runs, variant, problem, names[0], who) for variant in variants for problem in problems]
         beaten = f"{tests.count(1)} to {tests.count(-1)}" if k else ""
         attacked = places["attacked"][:, k].mean()
-        lines.append([short(who), f"{places['value'][:, k].mean():.2f}", f"{attacked:.2f}", beaten])
+        lines.append([short(who), number(places["value"][:, k].mean()), number(attacked), beaten])
     count = len(variants) * len(problems)
     return markdown(["", "average rank", "by attack", f"robustforge better to worse, of {count}"], lines)
 
@@ -142,7 +148,7 @@ def elsewhere() -> str:
         variants, problems, names = (parts(runs, place) for place in range(3))
         row = next(iter(runs.values()))[0]
         every = [
-            rankdata([values(runs, variant, problem, who).mean() for who in names])
+            rankdata([mean(runs, variant, problem, who) for who in names])
             for variant in variants
             for problem in problems
         ]
@@ -154,7 +160,7 @@ def elsewhere() -> str:
                     if _test(runs, variant, problem, names[0], who) < 0:
                         lost.setdefault(short(who), []).append(f"{problem} ({variant})")
         text = "; ".join(f"{who}: {', '.join(where)}" for who, where in lost.items()) or "nobody"
-        texts = [f"{mean:.2f}" for mean in average]
+        texts = [f"{place:.2f}" for place in average]
         lines.append([row["dimension"], f"{int(row['budget']):,}", *texts, text])
     heading = [short(who) for who in parts(read(name), 2)] if lines else []
     return markdown(["variables", "evaluations", *heading, "loses to"], lines)
@@ -171,7 +177,7 @@ def first_table() -> str:
         line = [problem]
         for runs in every.values():
             own = [who for who in parts(runs, 2) if who.endswith(names)]
-            found = [values(runs, "shifted-rotated", problem, who).mean() for who in own]
+            found = [mean(runs, "shifted-rotated", problem, who) for who in own]
             line += [f"**{number(value)}**" if value == min(found) else number(value) for value in found]
         lines.append(line)
     return markdown(heading, lines)
@@ -197,7 +203,7 @@ def draw(name: str, variant: str, kind: str) -> None:
             else:
                 keys = [key for key in runs[variant, problem, who][0] if key.startswith("at ")]
                 budget = int(runs[variant, problem, who][0]["budget"])
-                curve = [np.nanmean(values(runs, variant, problem, who, key)) for key in keys]
+                curve = [mean(runs, variant, problem, who, key) for key in keys]
                 axes.plot([budget * float(key[3:]) for key in keys], curve, color=colour, lw=1.6 - 0.15 * k)
         axes.set_title(problem, fontsize=8.5, loc="left")
         axes.spines[["top", "right"]].set_visible(False)
@@ -206,12 +212,7 @@ def draw(name: str, variant: str, kind: str) -> None:
             labels = [short(who).strip("*") for who in names] if is_first else [""] * len(names)
             axes.set_yticks([-k for k in range(len(names))], labels)
     if kind == "curves":
-        for k, who in enumerate(names):
-            colour = COLOURS.get(who.rsplit("/", 1)[-1], "#718096")
-            panels[0, -1].text(
-                0.98, 0.95 - 0.09 * k, short(who).strip("*"), color=colour, transform=panels[0, -1].transAxes,
-                ha="right", va="top",
-            )  # fmt: skip
+        figure.legend(panels[0, 0].lines, [short(who).strip("*") for who in names], loc="outside lower right", ncols=5)
         figure.supxlabel("evaluations", fontsize=8.5)
     figure.patch.set_facecolor("white")
     figure.savefig(HERE / f"{name}-{kind}.svg", metadata={"Date": None})
@@ -230,13 +231,13 @@ def fill(page: Path, made: dict[str, str]) -> None:
 
 def main() -> None:
     """Make everything that there are runs for."""
-    made = {}
+    made: dict[str, str] = {}
     for dimension in (30, 100):
         name = f"{dimension}d"
         made |= {f"means-{name}": means(name, dimension), f"ranks-{name}": ranks(name)}
-        made |= {f"attacked-{name}": means(name, dimension, "attacked")}
         for kind in ("boxes", "curves"):
             draw(name, "shifted-rotated", kind)
+    made |= {"attacked": means("30d", 30, "attacked")}
     made |= {"held-out": means("30d-held-out", 30), "ranks-held-out": ranks("30d-held-out"), "elsewhere": elsewhere()}
     fill(HERE / "README.md", made)
     fill(ROOT / "README.md", {"first table": first_table()})

@@ -75,10 +75,19 @@ def draw_directions(s: State, count: int) -> None:
 
 @compiled
 def put_candidate(s: State, j: int, reach: float) -> None:
-    """Put agent `j` into its direction from the middle, so many radii away, and no further than candidates may go."""
+    """Put agent `j` into its direction from the middle, so many radii away, reflected where candidates may not go.
+
+    Cut off there instead, a wide shell would be all corners, which say nothing of where its middle is.
+    """
     x, v, centre, radius, lower, upper, margin = s.x[j], s.v[j], s.middle, s.radius, s.lower, s.upper, s.margin
     for i in range(x.size):
-        x[i] = min(max(centre[i] + reach * radius[i] * v[i], lower[i] - margin[i]), upper[i] + margin[i])
+        low, high = lower[i] - margin[i], upper[i] + margin[i]
+        place = centre[i] + reach * radius[i] * v[i]
+        if place < low:
+            place = 2.0 * low - place
+        elif place > high:
+            place = 2.0 * high - place
+        x[i] = min(max(place, low), high)
 
 
 @compiled
@@ -293,8 +302,8 @@ class RegressionSearch(WithMiddle, Outer):
                 f"q := share of the budget spent; r := from {self.first:.3g} of the width of X to {self.end:.3g} Gamma "
                 f"(/ sqrt n for a ball), geometrically, by q^{self.exponent:.3g}, along each variable",
                 f"x_1 := m; {self.group - 1} further x_j on the shell of radius r sqrt n around m, in random "
-                f"directions at right angles, each radius varied by up to {100 * self.jitter:.2g}%{opposite}; kept to "
-                "X, or if they are only samples, to where a design in X can come to be",
+                f"directions at right angles, each radius varied by up to {100 * self.jitter:.2g}%{opposite}; "
+                "reflected at the edge of X, or if they are only samples, of where a design in X can come to be",
             ),
             (
                 f"fit a linear model with {curvature} to the last {self.window:.3g} n candidates, with weights "
