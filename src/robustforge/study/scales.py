@@ -18,7 +18,6 @@ class Scale:
     Attributes:
         breeding: Settings of an evolution.
         breeding_large: What is different in 100 variables.
-        breeding_longer: What is different in cases, by their names, whose champions fell short of the paper's.
         tuning: Settings of a comparator's evolution.
         tuning_large: What is different in 100 variables.
         runs: Of each champion, in the assessment that stands beside the paper's table.
@@ -35,7 +34,6 @@ class Scale:
 
     breeding: Mapping[str, Any]
     breeding_large: Mapping[str, Any]
-    breeding_longer: Mapping[str, Mapping[str, Any]]
     tuning: Mapping[str, Any]
     tuning_large: Mapping[str, Any]
     runs: int
@@ -52,8 +50,7 @@ class Scale:
     def settings(self, case: Case) -> dict[str, Any]:
         """Return the settings of a case's evolution; each case has a seed, and so a first generation, of its own."""
         common, large = (self.tuning, self.tuning_large) if case.is_comparator else (self.breeding, self.breeding_large)
-        large = large if case.dimension == DIMENSIONS[1] else {}
-        return {**common, **large, **self.breeding_longer.get(case.name, {}), "seed": crc32(case.name.encode())}
+        return {**common, **(large if case.dimension == DIMENSIONS[1] else {}), "seed": crc32(case.name.encode())}
 
 
 _RACE = {"race": 0.05, "samples": 2000, "refinement": 0.5}
@@ -67,18 +64,9 @@ _TUNING = {
     **_RACE,
 }
 
-_LONGER = {"population": 200, "first": 1000, "generations": 15, "finalists": 20, "final_repeats": 200}
-_LONGER_LARGE = {"population": 150, "first": 600, "generations": 12, "finalists": 20}
-_FELL_SHORT = {
-    "30d/sawtooth": {**_LONGER, "generations": 40},
-    "30d/ackley": _LONGER,
-    **dict.fromkeys(("100d/sawtooth", "100d/rosenbrock", "100d/multipeak-f2"), _LONGER_LARGE),
-}
-
 _SMALL = Scale(
     breeding={"population": 100, "first": 400, "generations": 25, **_RACE},
     breeding_large={"population": 60, "first": 240, "generations": 20},
-    breeding_longer=_FELL_SHORT,
     tuning=_TUNING,
     tuning_large={"population": 10, "generations": 4},
     runs=200,
@@ -97,7 +85,6 @@ SCALES = {
     "smoke": Scale(
         breeding={"population": 4, "generations": 2, "repeats": 2, "budget": 100, "samples": 50, "final_repeats": 2},
         breeding_large={"race": 0.05},
-        breeding_longer={},
         tuning={"population": 4, "generations": 1, "repeats": 1, "budget": 100, "samples": 50, "final_repeats": 1},
         tuning_large={},
         runs=3,
@@ -116,7 +103,6 @@ SCALES = {
         _SMALL,
         breeding={"population": 50, "generations": 40},
         breeding_large={},
-        breeding_longer={},
         tuning={**_TUNING, "population": 50, "generations": 20, "repeats": 20},
         tuning_large={},
         side_runs=200,
