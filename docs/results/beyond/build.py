@@ -212,8 +212,14 @@ def draw(name: str, variant: str, kind: str) -> None:
             labels = [short(who).strip("*") for who in names] if is_first else [""] * len(names)
             axes.set_yticks([-k for k in range(len(names))], labels)
     if kind == "curves":
-        figure.legend(panels[0, 0].lines, [short(who).strip("*") for who in names], loc="outside lower right", ncols=5)
-        figure.supxlabel("evaluations", fontsize=8.5)
+        figure.legend(
+            panels[0, 0].lines,
+            [short(who).strip("*") for who in names],
+            loc="outside lower right",
+            ncols=5,
+            frameon=False,
+        )
+        figure.supxlabel("evaluations", x=0.12, fontsize=8.5)
     figure.patch.set_facecolor("white")
     figure.savefig(HERE / f"{name}-{kind}.svg", metadata={"Date": None})
     plt.close(figure)
