@@ -222,6 +222,16 @@ def test_samples_may_lie_where_a_design_may_come_to_be(returned):
     assert beyond_the_edge(shell, problem).max() <= 0.5 + 1e-9
 
 
+def test_a_wide_shell_is_not_all_corners():
+    """Wider than the box, it is reflected at the edge: cut off there, a third of all coordinates would lie on it."""
+    problem = rf.problem("ackley", 20)
+    x = found(regression(first=0.6), problem, 60).history.x[1:30]
+    edge = float(problem.geometry.radii[0]) / np.sqrt(20)
+    on_edge = np.isclose(x, problem.lower - edge) | np.isclose(x, problem.upper + edge)
+    assert on_edge.mean() < 0.05
+    assert ((x >= problem.lower - edge - 1e-9) & (x <= problem.upper + edge + 1e-9)).all()
+
+
 def test_values_on_the_shell_can_be_what_is_learnt_from():
     problem = rf.problem("sphere", 10)
     result = found(regression(), problem, 1000, inner=SHELL)
