@@ -179,3 +179,12 @@ def test_relatives_that_selection_has_spread_do_not_count():
     founder = random.bred[0].heuristic
     family = tuple(Bred(grammar.varied(founder, rng), 3, 20, (-10.0 - k,)) for k in range(100))
     assert effects([replace(random, bred=(*family[::-1], *random.bred))]) == effects([random])
+
+
+def test_what_an_evolution_was_started_with_was_not_drawn():
+    """Known heuristics that are good for reasons of their own would look like the effect of what they share."""
+    whole = outcome(200, is_global, 1e-3, 1)
+    started = replace(whole, settings={**whole.settings, "start": [bred.heuristic.id for bred in whole.bred[:20]]})
+    drawn = replace(whole, bred=whole.bred[20:])
+    every, first, second = (decomposition([each], resamples=5) for each in (whole, started, drawn))
+    assert first == second != every

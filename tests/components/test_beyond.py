@@ -222,6 +222,16 @@ def test_samples_may_lie_where_a_design_may_come_to_be(returned):
     assert beyond_the_edge(shell, problem).max() <= 0.5 + 1e-9
 
 
+def test_the_best_candidate_is_one_that_can_be_a_design():
+    """The best samples of all lie outside: what is returned was evaluated as it is, and was not moved to the edge."""
+    problem = rf.Problem(lambda x: float(((x - 1.3) ** 2).sum()), [(-1.0, 1.0)] * 10, rf.Ball(0.5))
+    result = found(regression(returned=ReturnBest()), problem, 600)
+    searched = result.history.x[:-1]
+    best_inside = min(result.history.fun[:-1][(np.abs(searched) <= 1.0).all(axis=1)])
+    assert result.history.fun[:-1].min() < best_inside
+    assert result.nominal_fun == best_inside
+
+
 def test_a_wide_shell_is_not_all_corners():
     """Wider than the box, it is reflected at the edge: cut off there, a third of all coordinates would lie on it."""
     problem = rf.problem("ackley", 20)
