@@ -88,7 +88,7 @@ class Evolution:
         self.name, self.problems, self.settings, self.grammar = name, tuple(problems), settings, grammar
         for known in settings.start:
             if not grammar.holds(known):
-                fact = f"the one that begins with {str(known).splitlines()[0]!r} cannot be derived"
+                fact = f"this {known.outer.title}, id {known.id}, cannot be derived"
                 fix = "Restrict the grammar less: `robustforge grammar` shows its rules and ranges"
                 raise EvolutionError("what an evolution starts with must be of its grammar", fact, fix)
         self.generations: list[Generation] = []
