@@ -277,6 +277,17 @@ def test_the_command_to_run_it_again_is_the_one_that_ran():
     assert "--generations" not in found["text"]  # it is at its default
 
 
+def test_what_an_evolution_was_started_with_is_in_its_command():
+    bred = outcome("own", [rf.problem("sphere", 4)])
+    ours, own = rf.heuristic("rpso+dd"), rf.grammar("paper").random(np.random.default_rng(1))
+    found = command(replace(bred, settings={**bred.settings, "start": [ours.id]}), "runs.db")
+    assert given(found["text"])["start"] == ("rpso+dd",)
+    assert found["note"] == ""
+    found = command(replace(bred, settings={**bred.settings, "start": [ours.id, own.id]}), "runs.db")
+    assert given(found["text"])["start"] == ("rpso+dd", "HEURISTIC.json")
+    assert "HEURISTIC.json" in found["note"]
+
+
 def test_all_ten_problems_and_defaults_make_a_short_command():
     every = [rf.problem(name, 30) for name in rf.problems()]
     bred = outcome("rastrigin-30d-and-9-more", every, generations=40)

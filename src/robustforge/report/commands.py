@@ -17,6 +17,7 @@ from robustforge.analysis import Outcome
 from robustforge.errors import RobustforgeError
 from robustforge.evolution.entry import default_name
 from robustforge.evolution.settings import DEFAULT_GRAMMAR, RACE_LEVEL, Settings
+from robustforge.heuristic import heuristic, heuristics
 from robustforge.problem.functions import FUNCTIONS
 from robustforge.problem.held_out import ALL
 from robustforge.problem.problem import problem
@@ -41,7 +42,9 @@ def command(outcome: Outcome, where: str) -> Record:
     stored = outcome.settings
     places = [_test_problem(each) for each in stored.get("problems", [])]
     words, note = _problem_words(places)
-    words += [*_grammar_words(outcome.grammar), *_setting_words(stored)]
+    words += [*_grammar_words(outcome.grammar), *_setting_words(stored), *_start_words(stored)]
+    if _UNNAMED in words:
+        note += f" It was started with heuristics of somebody's own: {_UNNAMED} stands for each of them."
     if stored.get("race") not in (None, 0, RACE_LEVEL):
         note += f" Its race was at the level {stored['race']}, which takes `rf.evolve(race={stored['race']})`."
     store = Path(where).name if where and not Path(where).is_dir() else DEFAULT_STORE
@@ -127,11 +130,23 @@ def _setting_words(stored: Mapping[str, Any]) -> list[str]:
     words: list[str] = []
     for field in fields(Settings):
         value = stored.get(field.name, field.default)
+        if field.name == "start":
+            continue
         if field.name in ("race", "fresh"):
             words += [f"--{field.name}"] if value else []
         elif value != field.default:
             words += [f"--{field.name.replace('_', '-')}", str(value)]
     return words
+
+
+_UNNAMED = "HEURISTIC.json"
+
+
+def _start_words(stored: Mapping[str, Any]) -> list[str]:
+    """Return what an evolution was started with: by name what is ready-made, which the store knows by its id only."""
+    ids = stored.get("start", [])
+    names = {heuristic(name).id: name for name in heuristics()} if ids else {}
+    return [word for id in ids for word in ("--start", names.get(id, _UNNAMED))]
 
 
 def _parts(words: Sequence[str]) -> list[str]:
