@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int)
     parser.add_argument("--write", metavar="NAME")
     args = parser.parse_args()
-    champion = default_name(args.dimension)
+    champion = default_name(args.dimension, args.budget)
     args.contestants = args.contestants or [champion, champion.replace("extended", "general"), *CONTROLS]
     table = Table(rows(args))
     show(table, args)

@@ -83,7 +83,9 @@ def test_the_lowest_worst_case_along_an_axis_is_the_plain_one(steepness):
             plain = np.where(np.abs(gaps) <= reach, heights[None, :] - steepness * gaps**2, -np.inf).max(axis=1)
             assert [worst_at(heights, steepness, reach, p) for p in place] == pytest.approx(plain, abs=1e-12)
             for guess in {0, size // 2, size - 1}:
-                assert plain[lowest(heights, steepness, reach, guess)] == pytest.approx(plain.min(), abs=1e-12)
+                where, worst = lowest(heights, steepness, reach, guess)
+                assert plain[where] == pytest.approx(plain.min(), abs=1e-12)
+                assert worst == worst_at(heights, steepness, reach, where)
 
 
 # --- coordinate search

@@ -108,11 +108,13 @@ def test_missing_uncertainty_and_bad_policies():
         rf.Optimizer([(0, 1)], rf.Ball(0.1), retries=-1)
 
 
-def test_the_default_heuristic_depends_on_the_dimension():
-    small = rf.Optimizer([(0, 1)] * 54, rf.Ball(0.1))
-    large = rf.Optimizer([(0, 1)] * 55, rf.Ball(0.1))
-    assert small.heuristic == rf.heuristic("champion/30d/extended")
-    assert large.heuristic == rf.heuristic("champion/100d/extended")
+@pytest.mark.parametrize(
+    ("dimension", "budget", "trained"),
+    [(57, 2000, 30), (58, 2000, 100), (30, 1050, 30), (30, 1049, 100), (5, 1000, 30), (5, 999, 100), (100, 3500, 30)],
+)
+def test_the_default_heuristic_depends_on_the_dimension_and_the_budget(dimension, budget, trained):
+    search = rf.Optimizer([(0, 1)] * dimension, rf.Ball(0.1), budget)
+    assert search.heuristic == rf.heuristic(f"champion/{trained}d/extended")
 
 
 def test_a_failed_search_stays_failed_and_keeps_what_it_has():

@@ -191,7 +191,7 @@ def units(file: ProblemFile) -> dict[str, str]:
 
 def heuristic_name(file: ProblemFile) -> str:
     """Return what the heuristic of a problem file is called."""
-    return file.heuristic or preset_name(resolve_heuristic(None, file.problem)) or "its own"
+    return file.heuristic or preset_name(resolve_heuristic(None, file.problem, file.budget)) or "its own"
 
 
 def _outcome(text: str, where: str) -> Outcome:

@@ -135,8 +135,8 @@ def worst_at(heights: Floats, a: float, reach: int, p: int) -> float:
 
 
 @compiled
-def lowest(heights: Floats, a: float, reach: int, guess: int) -> int:
-    """Return the p with the lowest `worst_at`; with a good guess, most others are ruled out at sight.
+def lowest(heights: Floats, a: float, reach: int, guess: int) -> tuple[int, float]:
+    """Return the p with the lowest `worst_at`, and that; with a good guess, most others are ruled out at sight.
 
     By their own height, or by what ruled out the one before.
     """
@@ -154,7 +154,7 @@ def lowest(heights: Floats, a: float, reach: int, guess: int) -> int:
                     break
         if worst < best:
             best, best_p = worst, p
-    return best_p
+    return best_p, best
 
 
 @compiled
@@ -177,8 +177,8 @@ def charge_of(s: State, i: int, multiplier: float) -> tuple[float, int]:
 def settle_axis(s: State, i: int, multiplier: float) -> float:
     """Find where an axis is best, given what a disturbance is charged; return how bad it can get there."""
     a, reach = charge_of(s, i, multiplier)
-    s.axis_lowest[i] = lowest(s.grids[i], a, reach, s.axis_lowest[i])
-    return worst_at(s.grids[i], a, reach, s.axis_lowest[i])
+    s.axis_lowest[i], worst = lowest(s.grids[i], a, reach, s.axis_lowest[i])
+    return worst
 
 
 @compiled

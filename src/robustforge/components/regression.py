@@ -28,13 +28,18 @@ ISOTROPIC, DIAGONAL = range(2)
 LARGEST_WINDOW = 7
 """Candidates that the model is fitted to at most, per variable."""
 
+AT_ONCE = 4
+"""Candidates that are added to the normal equations in one pass over them: that is where the time goes."""
+
 STATE_FIELDS = (
     StateField("archive_x", np.float64, lambda p: (p.archive, p.dimension)),
     StateField("archive", np.float64, lambda p: (p.archive,)),
     StateField("archived", np.int64, lambda p: (1,)),
     StateField("matrix", np.float64, lambda p: (p.matrix, p.matrix)),
     StateField("solution", np.float64, lambda p: (p.matrix,)),
-    StateField("feature", np.float64, lambda p: (p.matrix,)),
+    StateField("feature", np.float64, lambda p: (AT_ONCE, p.matrix)),
+    StateField("weight", np.float64, lambda p: (AT_ONCE if p.matrix else 0,)),
+    StateField("target", np.float64, lambda p: (AT_ONCE if p.matrix else 0,)),
 )
 
 
@@ -163,46 +168,55 @@ def _fit(s: State) -> bool:
         return False
     diagonal = p.model == DIAGONAL
     size = 2 * n + 1 if diagonal else n + 2
-    matrix, solution, feature = s.matrix, s.solution, s.feature
-    matrix[:] = 0.0
-    solution[:] = 0.0
-    weights, root = 0.0, math.sqrt(float(n))
-    for k in range(total - count, total):
-        row = k % s.archive.size
-        square = 0.0
-        for i in range(n):
-            u = 0.0
-            if s.radius[i] > 0.0:
-                u = (s.archive_x[row, i] - s.middle[i]) / s.radius[i]
-            feature[1 + i] = u
-            square += u * u
-            if diagonal:
-                feature[1 + n + i] = 0.5 * u * u
-        feature[0] = 1.0
-        if not diagonal:
-            feature[n + 1] = 0.5 * square / root
-        gap = square / (n * p.weight * p.weight)
-        weight = 1.0 / (1.0 + gap * gap)
-        value = (min(s.archive[row], high) - low) / (high - low)
-        weights += weight
-        _add(matrix, solution, feature, size, weight, value)
+    s.matrix[:] = 0.0
+    s.solution[:] = 0.0
+    weights = 0.0
+    for k in range(total - count, total, AT_ONCE):
+        for m in range(AT_ONCE):
+            s.weight[m] = 0.0
+            if k + m < total:
+                _observe(s, m, (k + m) % s.archive.size, low, high)
+            weights += s.weight[m]
+        _add(s, size)
     for i in range(1, n + 1):
-        matrix[i, i] += p.ridge * weights
-    matrix[0, 0] += 1e-9 * weights
+        s.matrix[i, i] += p.ridge * weights
+    s.matrix[0, 0] += 1e-9 * weights
     for i in range(n + 1, size):
-        matrix[i, i] += (p.ridge if diagonal else 1e-6) * weights
-    return solve(matrix, solution, size)
+        s.matrix[i, i] += (p.ridge if diagonal else 1e-6) * weights
+    return solve(s.matrix, s.solution, size)
 
 
 @compiled
-def _add(matrix: Array, solution: Floats, feature: Floats, size: int, weight: float, value: float) -> None:
-    """Add a weighted observation to the normal equations, of which the upper triangle is kept."""
+def _observe(s: State, m: int, row: int, low: float, high: float) -> None:
+    """Write a candidate of the archive as observation `m`: features, weight, and its value as a share of the range."""
+    p, n = s.outer[0], s.tally[0].dimension
+    feature, x, square = s.feature[m], s.archive_x[row], 0.0
+    feature[0] = 1.0
+    for i in range(n):
+        u = 0.0
+        if s.radius[i] > 0.0:
+            u = (x[i] - s.middle[i]) / s.radius[i]
+        feature[1 + i] = u
+        square += u * u
+        if p.model == DIAGONAL:
+            feature[1 + n + i] = 0.5 * u * u
+    if p.model == ISOTROPIC:
+        feature[n + 1] = 0.5 * square / math.sqrt(float(n))
+    gap = square / (n * p.weight * p.weight)
+    s.weight[m] = 1.0 / (1.0 + gap * gap)
+    s.target[m] = (min(s.archive[row], high) - low) / (high - low)
+
+
+@compiled
+def _add(s: State, size: int) -> None:
+    """Add the weighted observations to the normal equations, of which the upper triangle is kept."""
+    one, two, three, four = s.feature[0], s.feature[1], s.feature[2], s.feature[3]
     for i in range(size):
-        factor = weight * feature[i]
-        solution[i] += factor * value
-        row = matrix[i]
+        a, b, c, d = s.weight[0] * one[i], s.weight[1] * two[i], s.weight[2] * three[i], s.weight[3] * four[i]
+        s.solution[i] = s.solution[i] + a * s.target[0] + b * s.target[1] + c * s.target[2] + d * s.target[3]
+        row = s.matrix[i]
         for k in range(i, size):
-            row[k] += factor * feature[k]
+            row[k] = row[k] + a * one[k] + b * two[k] + c * three[k] + d * four[k]
 
 
 @compiled
@@ -235,23 +249,23 @@ def _step(s: State) -> None:
     p, n = s.outer[0], s.tally[0].dimension
     root = math.sqrt(float(n))
     longest = p.step * root
-    slope, square = s.solution, 0.0
+    slope, way, square = s.solution, s.feature[0], 0.0
     for i in range(n):
         curvature = slope[n + 1 + i] if p.model == DIAGONAL else slope[n + 1] / root
         gradient = slope[1 + i]
         if p.model == DIAGONAL:
             move = gradient / curvature if curvature > 0.0 else gradient * np.inf
-            s.feature[i] = max(-longest, min(longest, move)) if gradient != 0.0 else 0.0
+            way[i] = max(-longest, min(longest, move)) if gradient != 0.0 else 0.0
         else:
-            s.feature[i] = gradient / curvature if curvature > 0.0 else gradient
-        square += s.feature[i] * s.feature[i]
+            way[i] = gradient / curvature if curvature > 0.0 else gradient
+        square += way[i] * way[i]
     if square == 0.0:
         return
     length = math.sqrt(square)
     uncapped = p.model == ISOTROPIC and not slope[n + 1] > 0.0
     factor = longest / length if uncapped or length > longest else 1.0
     for i in range(n):
-        moved = s.middle[i] - factor * s.feature[i] * s.radius[i]
+        moved = s.middle[i] - factor * way[i] * s.radius[i]
         s.middle[i] = min(max(moved, s.lower[i]), s.upper[i])
 
 

@@ -184,7 +184,7 @@ def _adapt_matrix(s: State, parents: int, rate_one: float, rate_many: float) -> 
         along = 0.0
         for k in range(n):
             along += old[i, k] * path[k]
-        s.feature[i] = along
+        s.solution[i] = along
     for j in range(parents):
         z, row = s.v[s.ranking[j]], s.archive_x[j]
         for i in range(n):
@@ -196,7 +196,7 @@ def _adapt_matrix(s: State, parents: int, rate_one: float, rate_many: float) -> 
         row = old[i]
         for k in range(n):
             row[k] *= 1.0 - 0.5 * rate_one - 0.5 * rate_many
-            row[k] += 0.5 * rate_one * s.feature[i] * path[k]
+            row[k] += 0.5 * rate_one * s.solution[i] * path[k]
         for j in range(parents):
             factor = 0.5 * rate_many * s.weights[j] * s.archive_x[j, i]
             z = s.v[s.ranking[j]]

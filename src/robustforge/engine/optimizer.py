@@ -49,8 +49,8 @@ class Optimizer:
         bounds: (low, high) pairs, or `scipy.optimize.Bounds`; or a `Problem`, which brings its uncertainty along.
         uncertainty: A `Ball` or a `Box`.
         budget: Evaluations in all, one of which is kept for f at the returned design.
-        heuristic: A name, a path to a JSON file, or a `Heuristic`; by default the
-            extended champion that is nearest in dimension, or `corners` for a box of few variables.
+        heuristic: A name, a path to a JSON file, or a `Heuristic`; by default one of the
+            extended champions, by budget and dimension, or `corners` for a box of few variables.
         rng: An int, a `SeedSequence` or a `Generator`: decides everything.
         outside: What happens to points outside the bounds: "evaluate" (the default), "clip" or "shrink".
         on_failure: What NaN and -inf mean: "raise", "infeasible" (as +inf) or "unknown".
@@ -82,8 +82,8 @@ class Optimizer:
         readings: Readings | None = None,
     ) -> None:
         self.problem = as_problem(_unset, bounds, uncertainty, outside)
-        self.heuristic = resolve_heuristic(heuristic, self.problem)
         self.budget = checked_budget(budget)
+        self.heuristic = resolve_heuristic(heuristic, self.problem, self.budget)
         if on_failure not in get_args(OnFailure):
             raise UnknownNameError(
                 "policy for `on_failure`", str(on_failure), get_args(OnFailure), "robustforge solve --help"
@@ -259,11 +259,11 @@ def failure_error(x: Floats, got: str) -> ObjectiveError:
     return error
 
 
-def resolve_heuristic(given: str | Path | Heuristic | None, problem: Problem) -> Heuristic:
-    """Return the heuristic meant: itself, by name, from a file, or the default for the problem."""
+def resolve_heuristic(given: str | Path | Heuristic | None, problem: Problem, budget: int) -> Heuristic:
+    """Return the heuristic meant: itself, by name, from a file, or the default for the problem and the budget."""
     if isinstance(given, Heuristic):
         return given
-    return heuristic(default_name(problem.dimension, problem.geometry.is_box) if given is None else given)
+    return heuristic(default_name(problem.dimension, budget, problem.geometry.is_box) if given is None else given)
 
 
 _TELL_FIX = "Tell each id of the last `ask` once"

@@ -11,7 +11,6 @@ the structures of the paper's 22 best heuristics, with numbers tuned here, since
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +23,9 @@ CHAMPION, EXTENDED = "champion", "extended"
 
 DIMENSIONS = (30, 100)
 """For which there are general champions."""
+
+MANY, MANY_EACH = 1000, 35
+"""Evaluations in all, and for each variable, from which on the champion of 30 variables is the better one."""
 
 CORNERS, FEW = "corners", 15
 """What is meant for a box of few variables, and how many are few (`benchmarks/small_boxes.py`)."""
@@ -60,20 +62,20 @@ def heuristic(name: str | Path) -> Heuristic:
     return _preset(name)
 
 
-def default_name(dimension: int, is_box: bool = False) -> str:
-    """Return which heuristic is meant where none is named: the champion of the extended grammar nearest in dimension.
+def default_name(dimension: int, budget: int = 2000, is_box: bool = False) -> str:
+    """Return which heuristic is meant where none is named: the champion of the extended grammar for such a budget.
 
-    Nearest by ratio: between 30 and 100, that changes at 55. For a box of few variables, whose corners a few uniform
-    samples miss, it is `corners`.
+    That is the one bred in 30 variables, with 67 evaluations for each, or the one for 100 variables, with 20 for each.
+    For a box of few variables, whose corners a few uniform samples miss, it is `corners`.
 
     Example:
-        >>> default_name(10), default_name(60), default_name(10, is_box=True)
-        ('champion/30d/extended', 'champion/100d/extended', 'corners')
+        >>> default_name(30), default_name(30, budget=500), default_name(60), default_name(10, is_box=True)
+        ('champion/30d/extended', 'champion/100d/extended', 'champion/100d/extended', 'corners')
     """
     if is_box and dimension <= FEW:
         return CORNERS
-    nearest = min(DIMENSIONS, key=lambda known: abs(math.log(known / dimension)))
-    return f"{CHAMPION}/{nearest}d/{EXTENDED}"
+    small, large = DIMENSIONS
+    return f"{CHAMPION}/{small if budget >= max(MANY, MANY_EACH * dimension) else large}d/{EXTENDED}"
 
 
 @cache

@@ -274,7 +274,7 @@ def heuristic_of(file: ProblemFile) -> Heuristic:
     """Return who searches: by name, from a file that may lie beside the problem file, or the default."""
     beside = file.path.parent / file.heuristic
     named = str(beside) if file.heuristic.endswith(".json") and beside.is_file() else file.heuristic
-    return resolve_heuristic(named or None, file.problem)
+    return resolve_heuristic(named or None, file.problem, file.budget)
 
 
 def _earlier(file: ProblemFile) -> list[Evaluation]:
