@@ -36,7 +36,7 @@ ROUNDS, LAST_REPEATS = 6, 32
 def crowd(runs: int, cells: int) -> dict[str, Any]:
     """Return the settings of a race with so many runs in all, finals included."""
     racing = {"method": "race", "generations": ROUNDS, "repeats": LAST_REPEATS, **COMMON}
-    size = next(n for n in range(50, runs) if make_settings(racing | {"first": n + 1}).most_runs(cells) > runs)
+    size = next(n for n in range(2, runs) if make_settings(racing | {"first": n + 1}).most_runs(cells) > runs)
     return racing | {"first": size}
 
 

@@ -532,6 +532,13 @@ def test_a_race_of_a_crowd_halves_it_and_doubles_the_repeats(tmp_path):
     assert evolution.progress.made == evolution.settings.most_runs(1) == 16 + 16 + 16 + 2 * 5
 
 
+def test_a_small_crowd_can_race():
+    settings = {**SMALL, "first": 3, "population": 50, "generations": 2, "repeats": 2, "finalists": 5}
+    evolution = rf.evolve(sphere(), method="race", **settings)
+    assert [len(each.population) for each in evolution.generations] == [3, 3]
+    assert evolution.progress.made == evolution.settings.most_runs(1) == 3 + 6 + 3 * 5
+
+
 def test_children_of_unlike_parents_and_of_like_ones_are_all_heuristics():
     grammar, rng = rf.grammar("extended"), np.random.default_rng(1)
     trees = [grammar.random(rng) for _ in range(60)]

@@ -20,6 +20,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import mannwhitneyu, rankdata
 
+from robustforge.study import tables
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 VARIANTS = ("original", "shifted", "rotated", "shifted-rotated")
@@ -31,6 +33,14 @@ BARS = {
     (100, True): (190, -0.70, -0.51, 0.36, 0.40, 1.011, 0.22, 3.18, 1.005, 110),
 }
 """What a study of other outer searches reached, with a margin: by dimension, and whether the axes are turned."""
+
+KNOWN = (
+    ("paper, bred for all", "paper_means", "gggp_2000", "general"),
+    ("paper, bred for each", "paper_means", "gggp_2000", "individual"),
+    ("limit of the estimate", "limits", "estimator_limit_1e6", ""),
+    ("robust optimum", "limits", "true_robust_optimum", ""),
+)
+"""Lines from elsewhere: title, file, column and case."""
 
 COLOURS = {"extended": "#c05621", "general": "#2b6cb0", "mirrored-es": "#2f855a", "cma-es": "#6b46c1"}
 
@@ -101,8 +111,23 @@ def means(name: str, dimension: int, key: str = "value") -> str:
             lines.append(line)
         if bars:
             lines.append(["*bar*", *(number(bar) for bar in bars), ""])
+        if bars and variant == "original":
+            lines += [[*line, ""] for line in known(dimension, problems)]
         made.append(markdown([f"{dimension} variables, {variant}", *problems, *([""] if bars else [])], lines))
     return "\n\n".join(made)
+
+
+def known(dimension: int, problems: Sequence[str]) -> list[list[str]]:
+    """Return lines with what others found on the problems as they are: the paper, and what can be had at all."""
+    found: list[list[str]] = []
+    for title, name, column, case in KNOWN:
+        rows = {
+            row["problem"]: row[column]
+            for row in tables.published(name)
+            if int(row["dimension"]) == dimension and row.get("case", case) == case
+        }
+        found.append([f"*{title}*", *(number(float(rows[problem])) for problem in problems)])
+    return found
 
 
 def ranks(name: str) -> str:

@@ -276,7 +276,7 @@ class RegressionSearch(WithMiddle, Outer):
     title: ClassVar[str] = "Regression search"
     source: ClassVar[str] = "response surfaces: Box and Wilson 1951; trust regions: Conn, Gould and Toint 2000"
     extension: ClassVar[bool] = True
-    group: Annotated[int, Range(10, 60), "candidates of an iteration, the middle among them"]
+    group: Annotated[int, Range(4, 60), "candidates of an iteration, the middle among them"]
     model: Annotated[Literal["isotropic", "diagonal"], "one curvature for all directions, or one for each variable"]
     window: Annotated[float, Range(1.5, LARGEST_WINDOW), "candidates that the model is fitted to, per variable"]
     weight: Annotated[float, Range(1.2, 5.0), "distance at which a candidate counts half, in radii"]
@@ -284,8 +284,8 @@ class RegressionSearch(WithMiddle, Outer):
     jitter: Annotated[float, Range(0.0, 0.4), "how much the radius varies"]
     mirrored: Annotated[bool, "whether candidates come in opposite pairs"]
     step: Annotated[float, Range(0.1, 2.0), "longest step, in radii"]
-    first: Annotated[float, Range(0.15, 0.6), "first radius along a variable, as a share of its range"]
-    end: Annotated[float, Range(0.5, 2.0), "last radius, in units of the uncertainty set's"]
+    first: Annotated[float, Range(0.15, 1.0), "first radius along a variable, as a share of its range"]
+    end: Annotated[float, Range(0.3, 2.0), "last radius, in units of the uncertainty set's"]
     exponent: Annotated[float, Range(0.5, 1.5), "of the share of the budget spent, in the shrinking of the radius"]
     restart: Restart
     returned: Returned

@@ -50,7 +50,7 @@ class Optimizer:
         uncertainty: A `Ball` or a `Box`.
         budget: Evaluations in all, one of which is kept for f at the returned design.
         heuristic: A name, a path to a JSON file, or a `Heuristic`; by default one of the
-            extended champions, by budget and dimension, or `corners` for a box of few variables.
+            extended champions, by budget and dimension.
         rng: An int, a `SeedSequence` or a `Generator`: decides everything.
         outside: What happens to points outside the bounds: "evaluate" (the default), "clip" or "shrink".
         on_failure: What NaN and -inf mean: "raise", "infeasible" (as +inf) or "unknown".
@@ -263,7 +263,7 @@ def resolve_heuristic(given: str | Path | Heuristic | None, problem: Problem, bu
     """Return the heuristic meant: itself, by name, from a file, or the default for the problem and the budget."""
     if isinstance(given, Heuristic):
         return given
-    return heuristic(default_name(problem.dimension, budget, problem.geometry.is_box) if given is None else given)
+    return heuristic(default_name(problem.dimension, budget) if given is None else given)
 
 
 _TELL_FIX = "Tell each id of the last `ask` once"

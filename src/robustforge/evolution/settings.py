@@ -101,7 +101,7 @@ class Settings:
                 f"got {len(self.start)} heuristics and a first generation of {self.first_size}",
                 "Enlarge it, or start with fewer",
             )
-        if 0 < self.first < self.population:
+        if self.method == "breed" and 0 < self.first < self.population:
             raise EvolutionError(
                 "the first generation must not be smaller than the others",
                 f"got {self.first} and a population of {self.population}",
@@ -133,13 +133,13 @@ class Settings:
 
     def most_runs(self, problems: int) -> int:
         """Return how many runs an evolution makes; with a race, at most."""
-        last = min(self.finalists, self.population) * self.final_repeats
+        last = min(self.finalists, self.size(self.generations - 1)) * self.final_repeats
         return problems * (sum(self.size(k) * self.repeats_of(k) for k in range(self.generations)) + last)
 
     def size(self, generation: int) -> int:
         """Return how many heuristics a generation has: by halving, half of the one before."""
         if self.method == "race":
-            return max(self.finalists, self.first_size >> generation)
+            return min(self.first_size, max(self.finalists, self.first_size >> generation))
         return self.population if generation else self.first_size
 
     def repeats_of(self, generation: int) -> int:

@@ -6,7 +6,7 @@ evolution strategy in opposite pairs that returns its mean. `rpso` and its varia
 paper's comparators, `descent-directions` and `leh` the single-solution searches that they come from, all with numbers
 set by hand; `comparator/30d/rpso`, ... are the same with numbers tuned for the study. `paper/30d/rastrigin`, ... have
 the structures of the paper's 22 best heuristics, with numbers tuned here, since the paper does not print its own.
-`corners` is a general champion that looks for the worst case on the surface of the set, for boxes of few variables.
+`corners` is a general champion of the swarms that looks for the worst case on the surface of the set.
 """
 
 from __future__ import annotations
@@ -26,9 +26,6 @@ DIMENSIONS = (30, 100)
 
 MANY, MANY_EACH = 1000, 35
 """Evaluations in all, and for each variable, from which on the champion of 30 variables is the better one."""
-
-CORNERS, FEW = "corners", 15
-"""What is meant for a box of few variables, and how many are few (`benchmarks/small_boxes.py`)."""
 
 
 @cache
@@ -62,18 +59,15 @@ def heuristic(name: str | Path) -> Heuristic:
     return _preset(name)
 
 
-def default_name(dimension: int, budget: int = 2000, is_box: bool = False) -> str:
+def default_name(dimension: int, budget: int = 2000) -> str:
     """Return which heuristic is meant where none is named: the champion of the extended grammar for such a budget.
 
     That is the one bred in 30 variables, with 67 evaluations for each, or the one for 100 variables, with 20 for each.
-    For a box of few variables, whose corners a few uniform samples miss, it is `corners`.
 
     Example:
-        >>> default_name(30), default_name(30, budget=500), default_name(60), default_name(10, is_box=True)
-        ('champion/30d/extended', 'champion/100d/extended', 'champion/100d/extended', 'corners')
+        >>> default_name(30), default_name(30, budget=500), default_name(60)
+        ('champion/30d/extended', 'champion/100d/extended', 'champion/100d/extended')
     """
-    if is_box and dimension <= FEW:
-        return CORNERS
     small, large = DIMENSIONS
     return f"{CHAMPION}/{small if budget >= max(MANY, MANY_EACH * dimension) else large}d/{EXTENDED}"
 
