@@ -83,14 +83,14 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=2000)
     parser.add_argument("--suite", choices=("paper", "held-out"), default="paper")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
-    parser.add_argument("--contestants", nargs="+", help="by default, the nearest champions and the controls")
+    parser.add_argument("--contestants", nargs="+", help="by default, the default, a swarm, and controls")
     parser.add_argument("--no-attack", dest="attack", action="store_false")
     parser.add_argument("--store")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--write", metavar="NAME")
     args = parser.parse_args()
-    champion = default_name(args.dimension, args.budget)
-    args.contestants = args.contestants or [champion, champion.replace("extended", "general"), *CONTROLS]
+    swarm = f"champion/{30 if args.dimension < 55 else 100}d/general"
+    args.contestants = args.contestants or [default_name(args.dimension, args.budget), swarm, *CONTROLS]
     table = Table(rows(args))
     show(table, args)
     if args.write:

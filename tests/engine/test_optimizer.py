@@ -109,12 +109,24 @@ def test_missing_uncertainty_and_bad_policies():
 
 
 @pytest.mark.parametrize(
-    ("dimension", "budget", "trained"),
-    [(57, 2000, 30), (58, 2000, 100), (30, 1050, 30), (30, 1049, 100), (5, 1000, 30), (5, 999, 100), (100, 3500, 30)],
+    ("dimension", "budget", "name"),
+    [
+        (57, 2000, "30d/extended"),
+        (58, 2000, "100d/extended"),
+        (100, 3500, "30d/extended"),
+        (5, 1000, "30d/extended"),
+        (30, 1049, "100d/extended"),
+        (5, 999, "100d/extended"),
+        (300, 1800, "100d/extended"),
+        (300, 1799, "30d/few"),
+        (5, 499, "10d/few"),
+        (30, 300, "10d/few"),
+        (30, 299, "30d/few"),
+    ],
 )
-def test_the_default_heuristic_depends_on_the_dimension_and_the_budget(dimension, budget, trained):
+def test_the_default_heuristic_depends_on_the_dimension_and_the_budget(dimension, budget, name):
     search = rf.Optimizer([(0, 1)] * dimension, rf.Ball(0.1), budget)
-    assert search.heuristic == rf.heuristic(f"champion/{trained}d/extended")
+    assert search.heuristic == rf.heuristic(f"champion/{name}")
 
 
 def test_a_failed_search_stays_failed_and_keeps_what_it_has():

@@ -77,7 +77,7 @@ def parts(runs: Runs, place: int) -> list[str]:
 def short(name: str) -> str:
     """Return the name of a contestant without its dimension."""
     return re.sub(
-        r"^champion/\d+d/extended$", "**robustforge**", re.sub(r"^champion/\d+d/general$", "best swarm", name)
+        r"^champion/\d+d/(extended|few)$", "**robustforge**", re.sub(r"^champion/\d+d/general$", "best swarm", name)
     )
 
 
@@ -105,7 +105,7 @@ def means(name: str, dimension: int, key: str = "value") -> str:
             line = [short(who), *texts]
             if bars:
                 met = [value <= bar for value, bar in zip(found, bars, strict=True)]
-                is_ours = who.endswith("extended")
+                is_ours = who == parts(runs, 2)[0]
                 marks = [text if good or not is_ours else f"{text} †" for text, good in zip(texts, met, strict=True)]
                 line = [short(who), *marks, f"{sum(met)} of {len(met)}"]
             lines.append(line)
@@ -191,6 +191,19 @@ def elsewhere() -> str:
     return markdown(["variables", "evaluations", *heading, "loses to"], lines)
 
 
+def effects() -> str:
+    """Return how much each component explains, with its interval, for each budget that there is an analysis of."""
+    lines = []
+    for budget in (200, 2000):
+        path = HERE / f"components-{budget}" / "effects.csv"
+        for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()) if path.exists() else ():
+            if row["best"]:
+                share, low, high = (100 * float(row[key]) for key in ("effect", "low", "high"))
+                interval = f"{share:.1f}% ({low:.1f} to {high:.1f})"
+                lines.append([f"{budget:,}", row["component"], interval, row["best"], row["worst"]])
+    return markdown(["evaluations", "component", "share explained, 90% interval", "best", "worst"], lines)
+
+
 def first_table() -> str:
     """Return the README's table: the default beside what people would take, shifted and rotated."""
     lines, heading = [], ["worst case, shifted and rotated"]
@@ -269,7 +282,12 @@ def main() -> None:
         for kind in ("boxes", "curves"):
             draw(name, "shifted-rotated", kind)
     made |= {"attacked": means("30d", 30, "attacked")}
-    made |= {"held-out": means("30d-held-out", 30), "ranks-held-out": ranks("30d-held-out"), "elsewhere": elsewhere()}
+    made |= {
+        "held-out": means("30d-held-out", 30),
+        "ranks-held-out": ranks("30d-held-out"),
+        "elsewhere": elsewhere(),
+        "effects": effects(),
+    }
     fill(HERE / "README.md", made)
     fill(ROOT / "README.md", {"first table": first_table()})
 

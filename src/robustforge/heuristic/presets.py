@@ -1,11 +1,12 @@
 """Ready-made heuristics, by name: JSON files beside this module, one each.
 
-`champion/30d/general`, `champion/100d/rastrigin`, ... were bred here from the paper's grammar; `champion/30d/extended`
-and `champion/100d/extended` come from the extended one and are the default (`docs/results`). `mirrored-es` is an
-evolution strategy in opposite pairs that returns its mean. `rpso` and its variants are the
-paper's comparators, `descent-directions` and `leh` the single-solution searches that they come from, all with numbers
-set by hand; `comparator/30d/rpso`, ... are the same with numbers tuned for the study. `paper/30d/rastrigin`, ... have
-the structures of the paper's 22 best heuristics, with numbers tuned here, since the paper does not print its own.
+`champion/30d/general`, `champion/100d/rastrigin`, ... were bred here from the paper's grammar; `champion/30d/extended`,
+`champion/100d/extended`, `champion/30d/few` and `champion/10d/few` come from the extended one and are the default, by
+the budget (`docs/results`). `mirrored-es` is an evolution strategy in opposite pairs that returns its mean. `rpso` and
+its variants are the paper's comparators, `descent-directions` and `leh` the single-solution searches that they come
+from, all with numbers set by hand; `comparator/30d/rpso`, ... are the same with numbers tuned for the study.
+`paper/30d/rastrigin`, ... have the structures of the paper's 22 best heuristics, with numbers tuned here, since the
+paper does not print its own.
 `corners` is a general champion of the swarms that looks for the worst case on the surface of the set.
 """
 
@@ -19,13 +20,7 @@ from robustforge.heuristic.heuristic import Heuristic
 
 FOLDER = Path(__file__).parent / "presets"
 CHAMPIONS = Path(__file__).parent / "champions"
-CHAMPION, EXTENDED = "champion", "extended"
-
-DIMENSIONS = (30, 100)
-"""For which there are general champions."""
-
-MANY, MANY_EACH = 1000, 35
-"""Evaluations in all, and for each variable, from which on the champion of 30 variables is the better one."""
+CHAMPION = "champion"
 
 
 @cache
@@ -60,16 +55,21 @@ def heuristic(name: str | Path) -> Heuristic:
 
 
 def default_name(dimension: int, budget: int = 2000) -> str:
-    """Return which heuristic is meant where none is named: the champion of the extended grammar for such a budget.
+    """Return which heuristic is meant where none is named: the extended champion for such a budget.
 
-    That is the one bred in 30 variables, with 67 evaluations for each, or the one for 100 variables, with 20 for each.
+    They were bred with 67, 20, 15 and 7 evaluations for each variable, 2,000 in all, or for the last two 150 and 200;
+    where one is better than another was measured on instances of their own (`docs/results/beyond`).
 
     Example:
-        >>> default_name(30), default_name(30, budget=500), default_name(60)
-        ('champion/30d/extended', 'champion/100d/extended', 'champion/100d/extended')
+        >>> default_name(30), default_name(100), default_name(10, budget=300), default_name(50, budget=300)
+        ('champion/30d/extended', 'champion/100d/extended', 'champion/10d/few', 'champion/30d/few')
     """
-    small, large = DIMENSIONS
-    return f"{CHAMPION}/{small if budget >= max(MANY, MANY_EACH * dimension) else large}d/{EXTENDED}"
+    each = budget / dimension
+    if budget >= 1000 and each >= 35:
+        return f"{CHAMPION}/30d/extended"
+    if budget >= 500 and each >= 6:
+        return f"{CHAMPION}/100d/extended"
+    return f"{CHAMPION}/10d/few" if each >= 10 else f"{CHAMPION}/30d/few"
 
 
 @cache

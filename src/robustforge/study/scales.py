@@ -68,13 +68,15 @@ _TUNING = {
 }
 
 _LARGER = {"population": 120, "first": 480, "generations": 30, "samples": 5000, "seed": 41}
-"""A second evolution, which also begins with the structure that the paper found for the problem."""
+_LARGER_100 = {"population": 100, "first": 400, "generations": 20, "seed": 41}
+"""Second evolutions, which also begin with the structure that the paper found for the problem."""
 
 _SMALL = Scale(
     breeding={"population": 100, "first": 400, "generations": 25, **_RACE},
     breeding_large={"population": 60, "first": 240, "generations": 20},
     again={
         **{name: {**_LARGER, "start": f"paper/{name}"} for name in ("30d/ackley",)},
+        **{name: {**_LARGER_100, "start": f"paper/{name}"} for name in ("100d/sawtooth", "100d/rosenbrock")},
         "100d/rastrigin": {"population": 150, "first": 600, "generations": 30, "seed": 11},
     },
     tuning=_TUNING,
