@@ -281,7 +281,8 @@ def main() -> None:
         made |= {f"means-{name}": means(name, dimension), f"ranks-{name}": ranks(name)}
         for kind in ("boxes", "curves"):
             draw(name, "shifted-rotated", kind)
-    made |= {"attacked": means("30d", 30, "attacked")}
+    attacked = [means("30d", 30, "attacked"), means("100d-attacked", 100, "attacked")]
+    made |= {"attacked": "\n\n".join(attacked)}
     made |= {
         "held-out": means("30d-held-out", 30),
         "ranks-held-out": ranks("30d-held-out"),
