@@ -16,6 +16,9 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+from scipy.stats import rankdata
+
 import robustforge as rf
 from robustforge.heuristic.presets import default_name
 from robustforge.problem import Variant
@@ -25,7 +28,7 @@ from robustforge.tables import Record, Table
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results" / "beyond"
 VARIANTS: tuple[Variant, ...] = ("original", "shifted", "rotated", "shifted-rotated")
 CONTROLS = ("mirrored-es", "cma-es", "random", "centre")
-SAMPLES, FIRST_SEED = 20_000, 10_001
+SAMPLES = 20_000
 
 
 def rows(args: argparse.Namespace) -> Iterator[Record]:
@@ -46,9 +49,9 @@ def some(
     if variant == "original":
         made, runs = [rf.problem(name, args.dimension)], len(places)
     else:
-        made, runs = [rf.problem(name, args.dimension, variant, FIRST_SEED + place) for place in places], 1
+        made, runs = [rf.problem(name, args.dimension, variant, args.first_seed + place) for place in places], 1
     options = {"budget": args.budget, "attack": attack, "store": args.store, "workers": args.workers}
-    found = rf.assess(contestants, made, runs=runs, samples=SAMPLES, seed=FIRST_SEED + places.start, **options)
+    found = rf.assess(contestants, made, runs=runs, samples=SAMPLES, seed=args.first_seed + places.start, **options)
     for run in found.runs:
         row = {
             "dimension": args.dimension,
@@ -64,14 +67,25 @@ def some(
 
 
 def show(table: Table, args: argparse.Namespace) -> None:
-    """Print the means, a block for each variant."""
-    names = rf.problems(args.suite)
+    """Print the means, a block for each variant, and average ranks by them."""
+    problems, names = rf.problems(args.suite), list(dict.fromkeys(row["contestant"] for row in table))
+    places = np.zeros(len(names))
     for variant in args.variants:
-        print(f"\n{args.dimension} variables, {variant}: " + ", ".join(names))
-        for who in args.contestants:
-            own = [row for row in table if (row["variant"], row["contestant"]) == (variant, who)]
-            values = {name: [row["value"] for row in own if row["problem"] == name] for name in names}
-            print(f"  {who:24s} " + " ".join(f"{sum(each) / len(each):9.4g}" for each in values.values()), flush=True)
+        print(f"\n{args.dimension} variables, {variant}: " + ", ".join(problems))
+        own = [row for row in table if row["variant"] == variant]
+        means = np.array(
+            [
+                [
+                    np.mean([row["value"] for row in own if (row["contestant"], row["problem"]) == (who, problem)])
+                    for problem in problems
+                ]
+                for who in names
+            ]
+        )
+        places += rankdata(means, axis=0).mean(axis=1) / len(args.variants)
+        for who, line in zip(names, means, strict=True):
+            print(f"  {who:24s} " + " ".join(f"{value:9.4g}" for value in line))
+    print("\naverage ranks: " + ", ".join(f"{who} {place:.2f}" for who, place in zip(names, places, strict=True)))
 
 
 def main() -> None:
@@ -84,6 +98,7 @@ def main() -> None:
     parser.add_argument("--suite", choices=("paper", "held-out"), default="paper")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--contestants", nargs="+", help="by default, the default, a swarm, and controls")
+    parser.add_argument("--first-seed", type=int, default=10_001, help="others for choosing than for the tables")
     parser.add_argument("--no-attack", dest="attack", action="store_false")
     parser.add_argument("--store")
     parser.add_argument("--workers", type=int)

@@ -158,7 +158,7 @@ def test_the_screen_shows_what_the_json_holds():
     for key in ("fun", "nominal_fun", "estimate"):
         assert f"{record[key]:,.6g}" in shown
     assert "300" in shown
-    assert "champion/30d/extended" in shown
+    assert "champion/10d/few" in shown
     assert record["message"] in shown
 
 

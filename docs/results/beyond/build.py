@@ -20,6 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import mannwhitneyu, rankdata
 
+import robustforge as rf
 from robustforge.study import tables
 
 HERE = Path(__file__).parent
@@ -204,6 +205,12 @@ def effects() -> str:
     return markdown(["evaluations", "component", "share explained, 90% interval", "best", "worst"], lines)
 
 
+def in_words() -> str:
+    """Return what the default heuristics are, in words."""
+    names = ("champion/30d/extended", "champion/100d/extended", "champion/10d/few", "champion/30d/few")
+    return "\n\n".join(f"`{name}`:\n\n{rf.heuristic(name)}" for name in names)
+
+
 def first_table() -> str:
     """Return the README's table: the default beside what people would take, shifted and rotated."""
     lines, heading = [], ["worst case, shifted and rotated"]
@@ -288,6 +295,7 @@ def main() -> None:
         "ranks-held-out": ranks("30d-held-out"),
         "elsewhere": elsewhere(),
         "effects": effects(),
+        "words": in_words(),
     }
     fill(HERE / "README.md", made)
     fill(ROOT / "README.md", {"first table": first_table()})

@@ -168,7 +168,7 @@ def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback |
                 begun = time.perf_counter()
                 why = machine.run(search.state, machine.advance, fun, data, looks.room(search.nfev, size_of_slice))
                 if time.perf_counter() - begun < QUICK:
-                    size_of_slice *= 2
+                    size_of_slice = min(2 * size_of_slice, search.budget)
             except Exception as raised:
                 error = raised
             size, reached = int(tally["batch"][0]), int(tally["evaluated"][0])
