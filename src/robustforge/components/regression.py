@@ -29,7 +29,7 @@ LARGEST_WINDOW = 7
 """Candidates that the model is fitted to at most, per variable."""
 
 AT_ONCE = 4
-"""Candidates that are added to the normal equations in one pass over them: that is where the time goes."""
+"""Candidates that `_add`, which is written out for so many, adds to the normal equations in one pass over them."""
 
 STATE_FIELDS = (
     StateField("archive_x", np.float64, lambda p: (p.archive, p.dimension)),

@@ -6,8 +6,8 @@ the budget (`docs/results`). `mirrored-es` is an evolution strategy in opposite 
 its variants are the paper's comparators, `descent-directions` and `leh` the single-solution searches that they come
 from, all with numbers set by hand; `comparator/30d/rpso`, ... are the same with numbers tuned for the study.
 `paper/30d/rastrigin`, ... have the structures of the paper's 22 best heuristics, with numbers tuned here, since the
-paper does not print its own.
-`corners` is a general champion of the swarms that looks for the worst case on the surface of the set.
+paper does not print its own. `corners` is a general champion of the swarms that looks for the worst case on the surface
+of the set.
 """
 
 from __future__ import annotations
