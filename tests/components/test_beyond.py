@@ -26,7 +26,7 @@ from robustforge.components import (
     WorstOfFew,
 )
 from robustforge.components.axes import lowest, worst_at
-from robustforge.components.regression import solve
+from robustforge.components.regression import fit, solve
 from robustforge.core.state import GOING
 
 NOTHING = Inner(0.1, Itself(), False, False, False)
@@ -70,6 +70,30 @@ def test_solve_is_that_of_numpy(size):
     assert solve(given, solution, size)
     assert solution == pytest.approx(np.linalg.solve(matrix, right), rel=1e-8, abs=1e-8)
     assert not solve(np.triu(matrix - 1000 * np.eye(size)), right.copy(), size)
+
+
+@pytest.mark.parametrize("model", ["isotropic", "diagonal"])
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_the_model_is_that_of_weighted_least_squares(model, count):
+    n, total = 5, 20 + count  # whole fours, and what is left over
+    outer = regression(model=model, window=7.0)
+    search = rf.Optimizer([(-5, 5)] * n, rf.Ball(0.5), 500, rf.Heuristic(outer, NOTHING), 1)
+    search.ask()  # which places the first shell
+    rng, held = np.random.default_rng(count), search.arrays
+    x, values = rng.normal(size=(total, n)), rng.normal(size=total)
+    held["archive_x"][:total], held["archive"][:total], held["archived"][0] = x, values, total
+    held["weight"][:] = 7.0  # what an earlier fit left behind is not to count
+    u = (x - held["middle"]) / held["radius"]
+    square = (u**2).sum(axis=1)
+    bends = {"isotropic": [0.5 * square / np.sqrt(n)], "diagonal": 0.5 * u.T**2}[model]
+    features = np.column_stack([np.ones(total), u, *bends])
+    weights = 1 / (1 + (square / (n * outer.weight**2)) ** 2)
+    ridge = np.array([1e-9] + [outer.ridge] * n + {"isotropic": [1e-6], "diagonal": [outer.ridge] * n}[model])
+    matrix = features.T * weights @ features + np.diag(ridge * weights.sum())
+    shares = (values - values.min()) / np.ptp(values)
+    assert fit(search.state)
+    expected = np.linalg.solve(matrix, features.T * weights @ shares)
+    assert held["solution"][: len(expected)] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("steepness", [0.0, 1e-4, 0.03, 1.0, 50.0])

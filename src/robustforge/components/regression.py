@@ -134,7 +134,7 @@ def _learn_by_regression(s: State) -> None:
     for j in range(s.tally[0].agents):
         if middle.is_counted(s, j):
             _archive(s, s.x[j], s.worst[j])
-    if s.archived[0] > 1 and _fit(s):
+    if s.archived[0] > 1 and fit(s):
         _step(s)
     middle.settle(s)
     if middle.is_over(s):
@@ -149,7 +149,7 @@ def _move_on_shell(s: State) -> None:
 
 
 @inlined
-def _fit(s: State) -> bool:
+def fit(s: State) -> bool:
     """Fit the model by weighted least squares; its coefficients are in `s.solution`. False if there is nothing to fit.
 
     In units of the radius and of the range of the values, so that the ridge means the same everywhere. Infeasible
