@@ -356,6 +356,17 @@ def test_figures_for_people():
     assert bars([1.0, 1.0]) == "▁▁"
 
 
+def test_goals_come_in_the_order_of_the_problems(tmp_path):
+    store, page = tmp_path / "g.db", tmp_path / "g.html"
+    given = ["evolve", "multipeak-f1", "sphere", "--dimension", 3, *SMALL, "--store", store]
+    record = json.loads(run(*given, "--goals", "-0.5,12", "--json").stdout)
+    assert record["settings"]["goals"] == [-0.5, 12.0]
+    run("report", store, "-o", page)
+    assert "--goals=-0.5,12.0" in page.read_text()
+    told = run(*given, "--goals", "1,2,3", code=2)
+    assert "got 3 for multipeak-f1-3d, sphere-3d" in told.stderr
+
+
 def test_several_variants_and_fresh_instances(tmp_path):
     options = ["--variants", "shifted, shifted-rotated", "--fresh", "--criterion", "sizes", "--tie", "0.01"]
     store = tmp_path / "v.db"

@@ -522,6 +522,18 @@ def test_fresh_instances_change_the_values_and_nothing_about_reproducibility(tmp
     assert found[True, 1][0][1] != found[False, 1][0][1]
 
 
+def test_goals_decide_who_is_best(tmp_path):
+    problems = [rf.problem(name, 3) for name in ("sphere", "rastrigin")]
+    plain = rf.evolve(problems, **SMALL).generations[0]
+    low, high = plain.means.min(axis=0), plain.means.max(axis=0)
+    for first in (0, 1):  # all that counts is the problem whose goal is not out of reach, or reached by all
+        goals = np.where(np.arange(2) == first, 0.96 * low, 2 * high)
+        aimed = rf.evolve(problems, goals=goals, store=tmp_path / f"{first}.db", **SMALL).generations[0]
+        assert aimed.population[0] == plain.population[int(plain.means[:, first].argmin())]
+    with pytest.raises(RobustforgeError, match="got 3 for sphere-3d, rastrigin-3d"):
+        rf.evolve(problems, goals=(1.0, 2.0, 3.0), **SMALL)
+
+
 def test_a_race_of_a_crowd_halves_it_and_doubles_the_repeats(tmp_path):
     settings = {**SMALL, "first": 16, "generations": 3, "repeats": 4, "finalists": 2}
     evolution = rf.evolve(sphere(), store=tmp_path / "race.db", method="race", **settings)
@@ -562,6 +574,11 @@ def test_children_of_unlike_parents_and_of_like_ones_are_all_heuristics():
         ({"method": "guess"}, "choice for `method`"),
         ({"tie": 2}, "tie must be a number from 0 to 1"),
         ({"fresh": "yes"}, "fresh must be True or False"),
+        ({"goals": (1.0,)}, "got 1 for sphere-.*a single problem"),
+        ({"goals": 3.0}, "goals must be numbers, one for each problem; got 3.0"),
+        ({"goals": ["a", "b"]}, "goals must be numbers"),
+        ({"goals": (1.0, 0.0)}, "finite and not 0"),
+        ({"goals": (1.0, 2.0), "criterion": "sizes"}, "criterion 'sizes' and tie 0 beside goals"),
     ],
 )
 def test_new_settings_are_checked(wrong, said):

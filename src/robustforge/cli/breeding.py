@@ -50,6 +50,7 @@ _breeding = options(
     click.option("--race", is_flag=True, help="No more repeats for the clearly worse (Friedman, 5%)."),
     click.option("--fresh", is_flag=True, help="Draw shifts and rotations anew for each repeat."),
     choice("--criterion", "How several problems count", ("ranks", "sizes")),
+    click.option("--goals", metavar="A,B", help="Goals, one for each problem: what counts then."),
     click.option("--tie", type=click.FloatRange(0, 1), default=0.0, metavar="P", help="Differences that are none."),
     choice("--method", "By genetic programming, or halving a random crowd", ("breed", "race")),
     choice("--on-failure", "What a failed evaluation does", ON_FAILURE),
@@ -114,7 +115,8 @@ def evolve(
     if ctx.get_parameter_source("dimension") is ParameterSource.DEFAULT:
         place["dimension"] = None
     chosen = evolutions.chosen_problems(problems, objective, place, variants)
-    settings = {**given, "race": race or 0.0, "first": given["first"] or 0}
+    goals = given["goals"].split(",") if given["goals"] else ()
+    settings = {**given, "race": race or 0.0, "first": given["first"] or 0, "goals": goals}
     evolution = evolutions.new_evolution(name, chosen, parse_grammar(grammar, only, without, fix), settings)
     try:
         with interruptible_once(), live.watching(evolution, to_stderr=as_json) as after_each:

@@ -91,6 +91,10 @@ class Evolution:
                 fact = f"this {known.outer.title}, id {known.id}, cannot be derived"
                 fix = "Restrict the grammar less: `robustforge grammar` shows its rules and ranges"
                 raise EvolutionError("what an evolution starts with must be of its grammar", fact, fix)
+        if settings.goals and not 1 < len(self.problems) == len(settings.goals):
+            fact = f"got {len(settings.goals)} for {', '.join(problem.name for problem in self.problems)}"
+            fix = "Give them in this order; with a single problem, its mean is all that counts"
+            raise EvolutionError("goals are for several problems, one for each", fact, fix)
         self.generations: list[Generation] = []
         self.final: Generation | None = None
         self.progress = Progress(expected=settings.most_runs(len(self.problems)))

@@ -10,8 +10,14 @@ Floats = npt.NDArray[np.float64]
 Order = npt.NDArray[np.intp]
 
 
-def order(means: Floats, by_size: bool = False, tie: float = 0.0, first: Floats | None = None) -> Order:
-    """Return who is best, second, ...: by the mean on one problem, by elimination or by size on several.
+def order(
+    means: Floats,
+    by_size: bool = False,
+    tie: float = 0.0,
+    first: Floats | None = None,
+    goals: tuple[float, ...] = (),
+) -> Order:
+    """Return who is best, second, ...: by the mean on one problem, by elimination, by size or by goals on several.
 
     Who has no mean on some problem, since a run failed there, comes after all who have.
 
@@ -20,6 +26,7 @@ def order(means: Floats, by_size: bool = False, tie: float = 0.0, first: Floats 
         by_size: Whether sizes count, averaged over the problems, and not ranks.
         tie: Differences that are none, as a share of the way from the best to the median of the first generation.
         first: The means of the first generation, by default these.
+        goals: What to reach on each problem, if that is what counts.
 
     Example:
         >>> order(np.array([[3.0], [1.0], [2.0]]))
@@ -30,8 +37,8 @@ def order(means: Floats, by_size: bool = False, tie: float = 0.0, first: Floats 
     whole = np.isfinite(means).all(axis=1)
     groups = (np.flatnonzero(whole), np.flatnonzero(~whole))
     first = means if first is None else first
-    if by_size:
-        figures = sizes(means, first, tie)
+    if by_size or goals:
+        figures = misses(means, goals) if goals else sizes(means, first, tie)
         return np.concatenate([group[np.argsort(figures[group], kind="stable")] for group in groups])
     if tie > 0:
         means = np.floor(distances(means, first) / tie)
@@ -60,6 +67,27 @@ def sizes(means: Floats, first: Floats, tie: float) -> Floats:
     widest = np.array([np.median(column) - column.min() for column in _known(first)])
     unit = np.maximum(unit, tie * widest)
     return np.asarray(np.minimum((means - best) / np.where(unit > 0, unit, 1.0), FAR).mean(axis=1))
+
+
+LEAST_MISS, LARGEST_MISS = -0.05, 0.3
+"""What is better than its goal by more than 5% counts as 5%, and a goal that is missed by more than 30% as 30%."""
+
+
+def misses(means: Floats, goals: tuple[float, ...]) -> Floats:
+    """Return by how much each heuristic misses its goals, as a share of them, averaged over the problems.
+
+    Between limits, so that a goal out of reach, or one passed by far, does not decide everything.
+
+    Args:
+        means: One row per heuristic, one column per problem; +inf for a failure.
+        goals: One per problem, none of them 0.
+
+    Example:
+        >>> misses(np.array([[11.0, -2.0], [10.0, -1.0]]), (10.0, -2.0))
+        array([0.05, 0.15])
+    """
+    shares = (means - np.asarray(goals)) / np.abs(goals)
+    return np.asarray(np.clip(shares, LEAST_MISS, LARGEST_MISS).mean(axis=1))
 
 
 def distances(means: Floats, first: Floats, best: Floats | None = None) -> Floats:

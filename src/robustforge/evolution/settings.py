@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from math import isfinite
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -47,6 +48,8 @@ class Settings:
             for all heuristics; otherwise they are those of the problem's own seed.
         criterion: By what heuristics are compared over several problems: "ranks", as in the paper, or "sizes", how
             much worse than the best they are on average, in units of how much worse the median is.
+        goals: What to reach on each of several problems, in their order; then heuristics are compared by how much they
+            miss them on average, as a share of the goal and at most 30% each, and being 5% better counts, too.
         tie: Differences that are none in the comparison over several problems, as a share of the way from the best to
             the median of the first generation.
         method: "breed", by genetic programming, or "race": many random heuristics, the better half of which gets
@@ -71,6 +74,7 @@ class Settings:
     race: float = 0.0
     fresh: bool = False
     criterion: Criterion = "ranks"
+    goals: tuple[float, ...] = ()
     tie: float = 0.0
     method: Method = "breed"
     on_failure: OnFailure = "raise"
@@ -112,6 +116,7 @@ class Settings:
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0.0 <= value <= most:
                 raise EvolutionError(f"{name} must be a number from 0 to {most:g}", f"got {value!r}")
             object.__setattr__(self, name, float(value))
+        object.__setattr__(self, "goals", self._checked_goals())
         if not isinstance(self.fresh, bool):
             raise EvolutionError("fresh must be True or False", f"got {self.fresh!r}")
         words = (("on_failure", OnFailure), ("criterion", Criterion), ("method", Method))
@@ -120,10 +125,23 @@ class Settings:
                 given = str(getattr(self, name))
                 raise UnknownNameError(f"choice for `{name}`", given, get_args(allowed), "robustforge evolve --help")
 
+    def _checked_goals(self) -> tuple[float, ...]:
+        try:
+            goals = tuple(float(goal) for goal in self.goals)
+        except (TypeError, ValueError) as error:
+            raise EvolutionError("goals must be numbers, one for each problem", f"got {self.goals!r}") from error
+        if not all(isfinite(goal) and goal != 0 for goal in goals):
+            fix = "Add a constant to an objective whose goal is 0"
+            raise EvolutionError("goals must be finite and not 0, as misses are shares of them", f"got {goals}", fix)
+        if goals and (self.criterion != "ranks" or self.tie):
+            fact = f"got criterion {self.criterion!r} and tie {self.tie:g} beside goals"
+            raise EvolutionError("with goals, it is they that count", fact, "Leave out one or the other")
+        return goals
+
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain data, those that came later only where they change something."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        plain["start"] = [each.id for each in self.start]
+        plain["start"], plain["goals"] = [each.id for each in self.start], list(self.goals)
         return {name: value for name, value in plain.items() if name not in _LATER or value != _LATER[name]}
 
     @property
@@ -158,6 +176,7 @@ _LATER = {
     "refinement": 0.0,
     "fresh": False,
     "criterion": "ranks",
+    "goals": [],
     "tie": 0.0,
     "method": "breed",
 }

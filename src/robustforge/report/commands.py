@@ -134,6 +134,8 @@ def _setting_words(stored: Mapping[str, Any]) -> list[str]:
             continue
         if field.name in ("race", "fresh"):
             words += [f"--{field.name}"] if value else []
+        elif field.name == "goals":
+            words += [f"--goals={','.join(map(str, value))}"] if value else []
         elif value != field.default:
             words += [f"--{field.name.replace('_', '-')}", str(value)]
     return words
