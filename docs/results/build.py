@@ -57,7 +57,7 @@ def means_table(table: Table, dimension: int) -> str:
     rows = []
     for problem, one, every in _cases(table, dimension):
         bred = [part for row in (one, every) for part in (_marked(row), number(row["paper"]))]
-        rival = f"{number(one['comparator_mean'])} ({one['comparator']})"
+        rival = f"{number(one['comparator_mean'])} ({one['comparator']})" if one["comparator"] else "-"
         keys = ("paper_comparator", "centre", "estimate_limit", "robust_optimum")
         rows.append([problem, *bred, rival, *(number(one[key]) for key in keys)])
     return markdown(rows, heading)

@@ -15,6 +15,7 @@ from robustforge.analysis.effects import decomposition
 from robustforge.store import Assessed
 from robustforge.study import tables
 from robustforge.study.cases import Case
+from robustforge.study.published import published
 
 TWO = ("sphere", "rastrigin")
 SIDE = {
@@ -78,7 +79,7 @@ def test_means_stand_beside_the_papers(results):
     table = tables.means(results)
     assert len(table) == 40
     row = picked(table, problem="sphere", dimension=30, case="individual")
-    paper = picked(tables.published("paper_means"), problem="sphere", dimension="30", case="individual")
+    paper = picked(published("paper_means"), problem="sphere", dimension="30", case="individual")
     assert row["ours"] == pytest.approx(1.7)
     assert row["attacked"] == pytest.approx(2.7)
     assert row["se"] == pytest.approx(np.std(0.01 * np.arange(4), ddof=1) / 2)

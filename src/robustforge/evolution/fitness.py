@@ -38,7 +38,7 @@ def order(
     groups = (np.flatnonzero(whole), np.flatnonzero(~whole))
     first = means if first is None else first
     if by_size or goals:
-        figures = misses(means, goals) if goals else sizes(means, first, tie)
+        figures = losses(means, goals) if goals else sizes(means, first, tie)
         return np.concatenate([group[np.argsort(figures[group], kind="stable")] for group in groups])
     if tie > 0:
         means = np.floor(distances(means, first) / tie)
@@ -69,25 +69,27 @@ def sizes(means: Floats, first: Floats, tie: float) -> Floats:
     return np.asarray(np.minimum((means - best) / np.where(unit > 0, unit, 1.0), FAR).mean(axis=1))
 
 
-LEAST_MISS, LARGEST_MISS = -0.05, 0.3
-"""What is better than its goal by more than 5% counts as 5%, and a goal that is missed by more than 30% as 30%."""
+HALF_LOST, MOST_GAINED = 0.1, 0.05
+"""A goal that is missed by 10% of it is half lost; what is better than its goal by more than 5% counts as 5%."""
 
 
-def misses(means: Floats, goals: tuple[float, ...]) -> Floats:
-    """Return by how much each heuristic misses its goals, as a share of them, averaged over the problems.
+def losses(means: Floats, goals: tuple[float, ...]) -> Floats:
+    """Return how much of its goals each heuristic loses, averaged over the problems.
 
-    Between limits, so that a goal out of reach, or one passed by far, does not decide everything.
+    A miss of m, as a share of the goal, counts m / (m + 10%): a little more or less matters most where the goal is
+    near, and a goal out of reach does not decide everything.
 
     Args:
         means: One row per heuristic, one column per problem; +inf for a failure.
         goals: One per problem, none of them 0.
 
     Example:
-        >>> misses(np.array([[11.0, -2.0], [10.0, -1.0]]), (10.0, -2.0))
-        array([0.05, 0.15])
+        >>> losses(np.array([[11.0, -2.0], [10.0, -1.6]]), (10.0, -2.0)).round(3)
+        array([0.25 , 0.333])
     """
-    shares = (means - np.asarray(goals)) / np.abs(goals)
-    return np.asarray(np.clip(shares, LEAST_MISS, LARGEST_MISS).mean(axis=1))
+    missed = (means - np.asarray(goals)) / np.abs(goals)
+    lost = 1.0 - HALF_LOST / (np.maximum(missed, 0.0) + HALF_LOST)
+    return np.asarray((lost + np.clip(missed, -MOST_GAINED, 0.0)).mean(axis=1))
 
 
 def distances(means: Floats, first: Floats, best: Floats | None = None) -> Floats:

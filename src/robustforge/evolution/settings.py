@@ -48,8 +48,9 @@ class Settings:
             for all heuristics; otherwise they are those of the problem's own seed.
         criterion: By what heuristics are compared over several problems: "ranks", as in the paper, or "sizes", how
             much worse than the best they are on average, in units of how much worse the median is.
-        goals: What to reach on each of several problems, in their order; then heuristics are compared by how much they
-            miss them on average, as a share of the goal and at most 30% each, and being 5% better counts, too.
+        goals: What to reach on each of several problems, in their order; then heuristics are compared by how much of
+            them they lose on average: half of a goal that is missed by 10% of it, more of one missed by more. Being
+            better counts, too, up to 5%.
         tie: Differences that are none in the comparison over several problems, as a share of the way from the best to
             the median of the first generation.
         method: "breed", by genetic programming, or "race": many random heuristics, the better half of which gets

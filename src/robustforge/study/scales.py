@@ -71,13 +71,16 @@ _LARGER = {"population": 120, "first": 480, "generations": 30, "samples": 5000, 
 _LARGER_100 = {"population": 100, "first": 400, "generations": 20, "seed": 41}
 """Second evolutions, which also begin with the structure that the paper found for the problem."""
 
+
 _SMALL = Scale(
     breeding={"population": 100, "first": 400, "generations": 25, **_RACE},
     breeding_large={"population": 60, "first": 240, "generations": 20},
     again={
-        **{name: {**_LARGER, "start": f"paper/{name}"} for name in ("30d/ackley",)},
-        **{name: {**_LARGER_100, "start": f"paper/{name}"} for name in ("100d/sawtooth", "100d/rosenbrock")},
+        "30d/ackley": {**_LARGER, "start": "paper/30d/ackley"},
         "100d/rastrigin": {"population": 150, "first": 600, "generations": 30, "seed": 11},
+        "100d/multipeak-f2": {**_LARGER_100, "samples": 10_000, "start": "paper/100d/multipeak-f2"},
+        "100d/sawtooth": {**_LARGER_100, "start": "paper/100d/sawtooth"},
+        "100d/rosenbrock": {**_LARGER_100, "start": "paper/100d/rosenbrock"},
     },
     tuning=_TUNING,
     tuning_large={"population": 10, "generations": 4},

@@ -6,7 +6,6 @@ out, or is `None`.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,18 +17,11 @@ from robustforge.assessment.comparison import comparison, summaries
 from robustforge.problem import problems
 from robustforge.store import Assessed
 from robustforge.study.cases import DIMENSIONS, GENERAL, VARIANTS, Case, champions
+from robustforge.study.published import published
 from robustforge.tables import Record, Table
 
 Reached = dict[tuple[str, str], Record]
 """Summaries by problem, as its plain name, and contestant."""
-
-_DATA = Path(__file__).parent / "data"
-
-
-def published(name: str) -> list[dict[str, str]]:
-    """Return a table of the paper's, or the limits of its problems: see `data/README.md`."""
-    with (_DATA / f"{name}.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def plain_name(problem: str) -> str:
