@@ -8,7 +8,9 @@ from typing import Any
 from zlib import crc32
 
 from robustforge.errors import UnknownNameError
-from robustforge.study.cases import DIMENSIONS, Case
+from robustforge.problem import problems
+from robustforge.study.cases import DIMENSIONS, GENERAL, Case
+from robustforge.study.published import published
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,25 @@ _LARGER_100 = {"population": 100, "first": 400, "generations": 20, "seed": 41}
 """Second evolutions, which also begin with the structure that the paper found for the problem."""
 
 
+def _general(dimension: int) -> dict[str, Any]:
+    """Return what is different in the general cases: all structures of the paper's, and its means as goals."""
+    known = {
+        row["problem"]: row
+        for row in published("paper_means")
+        if (row["dimension"], row["case"]) == (str(dimension), GENERAL)
+    }
+    return {
+        "goals": tuple(float(known[name]["gggp_2000"]) for name in problems()),
+        "start": tuple(f"paper/{dimension}d/{name}" for name in (*problems(), GENERAL)),
+        "repeats": 10,
+        "samples": 10_000,
+        "refinement": 0.7,
+        "finalists": 10,
+        "final_repeats": 60,
+        "seed": 41,
+    }
+
+
 _SMALL = Scale(
     breeding={"population": 100, "first": 400, "generations": 25, **_RACE},
     breeding_large={"population": 60, "first": 240, "generations": 20},
@@ -81,6 +102,8 @@ _SMALL = Scale(
         "100d/multipeak-f2": {**_LARGER_100, "samples": 10_000, "start": "paper/100d/multipeak-f2"},
         "100d/sawtooth": {**_LARGER_100, "start": "paper/100d/sawtooth"},
         "100d/rosenbrock": {**_LARGER_100, "start": "paper/100d/rosenbrock"},
+        "30d/general": {**_general(30), "population": 80, "first": 300, "generations": 30},
+        "100d/general": {**_general(100), "population": 60, "first": 240, "generations": 20},
     },
     tuning=_TUNING,
     tuning_large={"population": 10, "generations": 4},
