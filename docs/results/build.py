@@ -28,13 +28,12 @@ HERE = Path(__file__).parent
 def ship() -> None:
     """Copy what was bred to where it can be used by name."""
     for case in (*champions(), *comparators()):
-        if not (HERE / case.name / archive.EVOLUTION).exists():
+        champion = tables.bred(HERE, case)
+        if champion is None:
             continue
-        outcome = archive.read_outcome(HERE / case.name)
         place = FOLDER / f"{case.contestant}.json" if case.is_comparator else CHAMPIONS / f"{case.name}.json"
         place.parent.mkdir(parents=True, exist_ok=True)
-        assert outcome.champion is not None
-        outcome.champion.save(place)
+        champion.save(place)
 
 
 def markdown(rows: Iterable[Sequence[str]], heading: Sequence[str]) -> str:

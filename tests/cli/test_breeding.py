@@ -359,8 +359,9 @@ def test_figures_for_people():
 def test_goals_come_in_the_order_of_the_problems(tmp_path):
     store, page = tmp_path / "g.db", tmp_path / "g.html"
     given = ["evolve", "multipeak-f1", "sphere", "--dimension", 3, *SMALL, "--store", store]
-    record = json.loads(run(*given, "--goals", "-0.5,12", "--json").stdout)
+    record = json.loads(run(*given, "--goals", "-0.5,12", "--margin", "0.05", "--json").stdout)
     assert record["settings"]["goals"] == [-0.5, 12.0]
+    assert record["settings"]["margin"] == 0.05
     run("report", store, "-o", page)
     assert "--goals=-0.5,12.0" in page.read_text()
     told = run(*given, "--goals", "1,2,3", code=2)

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import chi2, friedmanchisquare, rankdata
 from scipy.stats import t as student
 
-from robustforge.evolution.fitness import FAR, distances, order, order_by_elimination, sizes, survivors
+from robustforge.evolution.fitness import FAR, distances, losses, order, order_by_elimination, sizes, survivors
 
 
 def test_one_problem_is_ordered_by_the_mean():
@@ -159,3 +159,16 @@ def test_the_units_of_sizes_are_those_of_the_present_generation():
     assert order(means, by_size=True, tie=0.05, first=first).tolist()[0] == 4  # unless differences are none below that
     assert order(np.array([[np.inf, 0.0], [2.0, 200.0]]), by_size=True, first=first).tolist() == [1, 0]
     assert distances(means, first)[0] == pytest.approx([0.5, 0.0])
+
+
+def test_a_goal_is_half_lost_by_the_margin_and_gains_are_capped():
+    """Goals 10 and -2, margin 4%: missed by 4% and by 12%, then better by 1% and by far more than half the margin."""
+    means = np.array([[10.4, -1.76], [9.9, -3.0]])
+    np.testing.assert_allclose(losses(means, (10.0, -2.0), 0.04), [(0.5 + 0.75) / 2, (-0.01 - 0.02) / 2])
+
+
+def test_a_strict_margin_prefers_many_goals_that_are_reached():
+    """One misses a goal by far, the other misses all of them by a little: the margin says which is better."""
+    means, goals = np.array([[9.9, 9.9, 15.0], [10.4, 10.4, 10.4]]), (10.0, 10.0, 10.0)
+    assert order(means, goals=goals, margin=0.01).tolist() == [0, 1]
+    assert order(means, goals=goals, margin=0.5).tolist() == [1, 0]

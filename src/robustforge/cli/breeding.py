@@ -51,6 +51,9 @@ _breeding = options(
     click.option("--fresh", is_flag=True, help="Draw shifts and rotations anew for each repeat."),
     choice("--criterion", "How several problems count", ("ranks", "sizes")),
     click.option("--goals", metavar="A,B", help="Goals, one for each problem: what counts then."),
+    click.option(
+        "--margin", type=float, default=0.1, metavar="P", help="Share by which a goal is missed if half lost."
+    ),
     click.option("--tie", type=click.FloatRange(0, 1), default=0.0, metavar="P", help="Differences that are none."),
     choice("--method", "By genetic programming, or halving a random crowd", ("breed", "race")),
     choice("--on-failure", "What a failed evaluation does", ON_FAILURE),

@@ -16,6 +16,7 @@ def order(
     tie: float = 0.0,
     first: Floats | None = None,
     goals: tuple[float, ...] = (),
+    margin: float = 0.1,
 ) -> Order:
     """Return who is best, second, ...: by the mean on one problem, by elimination, by size or by goals on several.
 
@@ -27,6 +28,7 @@ def order(
         tie: Differences that are none, as a share of the way from the best to the median of the first generation.
         first: The means of the first generation, by default these.
         goals: What to reach on each problem, if that is what counts.
+        margin: By how much a goal is missed, as a share of it, that is half lost.
 
     Example:
         >>> order(np.array([[3.0], [1.0], [2.0]]))
@@ -38,7 +40,7 @@ def order(
     groups = (np.flatnonzero(whole), np.flatnonzero(~whole))
     first = means if first is None else first
     if by_size or goals:
-        figures = losses(means, goals) if goals else sizes(means, first, tie)
+        figures = losses(means, goals, margin) if goals else sizes(means, first, tie)
         return np.concatenate([group[np.argsort(figures[group], kind="stable")] for group in groups])
     if tie > 0:
         means = np.floor(distances(means, first) / tie)
@@ -69,27 +71,24 @@ def sizes(means: Floats, first: Floats, tie: float) -> Floats:
     return np.asarray(np.minimum((means - best) / np.where(unit > 0, unit, 1.0), FAR).mean(axis=1))
 
 
-HALF_LOST, MOST_GAINED = 0.1, 0.05
-"""A goal that is missed by 10% of it is half lost; what is better than its goal by more than 5% counts as 5%."""
-
-
-def losses(means: Floats, goals: tuple[float, ...]) -> Floats:
+def losses(means: Floats, goals: tuple[float, ...], margin: float) -> Floats:
     """Return how much of its goals each heuristic loses, averaged over the problems.
 
-    A miss of m, as a share of the goal, counts m / (m + 10%): a little more or less matters most where the goal is
-    near, and a goal out of reach does not decide everything.
+    A miss of m, as a share of the goal, counts m / (m + margin): a little more or less matters most where the goal is
+    near, and a goal out of reach does not decide everything. What is better than its goal gains, up to half a margin.
 
     Args:
         means: One row per heuristic, one column per problem; +inf for a failure.
         goals: One per problem, none of them 0.
+        margin: The miss by which a goal is half lost, as a share of it.
 
     Example:
-        >>> losses(np.array([[11.0, -2.0], [10.0, -1.6]]), (10.0, -2.0)).round(3)
+        >>> losses(np.array([[11.0, -2.0], [10.0, -1.6]]), (10.0, -2.0), margin=0.1).round(3)
         array([0.25 , 0.333])
     """
     missed = (means - np.asarray(goals)) / np.abs(goals)
-    lost = 1.0 - HALF_LOST / (np.maximum(missed, 0.0) + HALF_LOST)
-    return np.asarray((lost + np.clip(missed, -MOST_GAINED, 0.0)).mean(axis=1))
+    lost = 1.0 - margin / (np.maximum(missed, 0.0) + margin)
+    return np.asarray((lost + np.clip(missed, -margin / 2, 0.0)).mean(axis=1))
 
 
 def distances(means: Floats, first: Floats, best: Floats | None = None) -> Floats:

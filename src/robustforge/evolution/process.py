@@ -123,7 +123,8 @@ class Process:
         """Rank heuristics by their means, as the settings say."""
         settings, generations = self._settings, self._evolution.generations
         first = generations[0].means if generations else None
-        return order(means, settings.criterion == "sizes", settings.tie, first, settings.goals)
+        by_size = settings.criterion == "sizes"
+        return order(means, by_size, settings.tie, first, settings.goals, settings.margin)
 
     @property
     def _begun(self) -> Experiment:

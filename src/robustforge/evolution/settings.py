@@ -49,8 +49,9 @@ class Settings:
         criterion: By what heuristics are compared over several problems: "ranks", as in the paper, or "sizes", how
             much worse than the best they are on average, in units of how much worse the median is.
         goals: What to reach on each of several problems, in their order; then heuristics are compared by how much of
-            them they lose on average: half of a goal that is missed by 10% of it, more of one missed by more. Being
-            better counts, too, up to 5%.
+            them they lose on average: half of a goal that is missed by the margin, more of one missed by more. Being
+            better counts, too, up to half the margin.
+        margin: That miss, as a share of the goal.
         tie: Differences that are none in the comparison over several problems, as a share of the way from the best to
             the median of the first generation.
         method: "breed", by genetic programming, or "race": many random heuristics, the better half of which gets
@@ -76,6 +77,7 @@ class Settings:
     fresh: bool = False
     criterion: Criterion = "ranks"
     goals: tuple[float, ...] = ()
+    margin: float = 0.1
     tie: float = 0.0
     method: Method = "breed"
     on_failure: OnFailure = "raise"
@@ -118,6 +120,8 @@ class Settings:
                 raise EvolutionError(f"{name} must be a number from 0 to {most:g}", f"got {value!r}")
             object.__setattr__(self, name, float(value))
         object.__setattr__(self, "goals", self._checked_goals())
+        if not isinstance(self.margin, (int, float)) or isinstance(self.margin, bool) or not 0.0 < self.margin <= 1.0:
+            raise EvolutionError("margin must be a number above 0 and at most 1", f"got {self.margin!r}")
         if not isinstance(self.fresh, bool):
             raise EvolutionError("fresh must be True or False", f"got {self.fresh!r}")
         words = (("on_failure", OnFailure), ("criterion", Criterion), ("method", Method))
@@ -178,6 +182,7 @@ _LATER = {
     "fresh": False,
     "criterion": "ranks",
     "goals": [],
+    "margin": 0.1,
     "tie": 0.0,
     "method": "breed",
 }

@@ -39,6 +39,11 @@ class Case:
         return f"{self.dimension}d/{'comparator/' if self.is_comparator else ''}{self.target}"
 
     @property
+    def sequel(self) -> str:
+        """What a further evolution is called that starts with the best of this one."""
+        return f"{self.name}/sequel"
+
+    @property
     def contestant(self) -> str:
         """What its outcome is called in tables and by `rf.heuristic`, e.g. "champion/30d/rastrigin"."""
         kind = "comparator" if self.is_comparator else "champion"

@@ -7,7 +7,7 @@ stopped.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,16 +102,24 @@ class _Study:
             last = stage
 
     def _champion(self, case: Case) -> Heuristic:
-        """Return what was bred for a case: from the results, or bred now and written there."""
-        folder = self._results / case.name
-        evolution = Evolution(case.name, case.problems, make_settings(self._scale.settings(case)), case.grammar)
+        """Return what was bred for a case, by its sequel if it has one."""
+        champion = self._bred_by(case.name, case, self._scale.settings(case))
+        if case.name not in self._scale.sequels:
+            return champion
+        first = archive.read_outcome(self._results / case.name)
+        return self._bred_by(case.sequel, case, self._scale.sequel(case, first))
+
+    def _bred_by(self, name: str, case: Case, settings: Mapping[str, Any]) -> Heuristic:
+        """Return the champion of an evolution: from the results, or bred now and written there."""
+        folder = self._results / name
+        evolution = Evolution(name, case.problems, make_settings(settings), case.grammar)
         if (folder / archive.EVOLUTION).exists():
             return self._published(folder, evolution)
-        self._announce(f"{case.name}: breeding")
+        self._announce(f"{name}: breeding")
         carry_out(evolution, self._store, None, self._workers, None, self._watch)
         with Store.read(self._store) as kept:
-            archive.write_outcome(outcome_of(kept, kept.experiment(case.name)), folder)
-        self._announce(f"{case.name}: written to {folder}")
+            archive.write_outcome(outcome_of(kept, kept.experiment(name)), folder)
+        self._announce(f"{name}: written to {folder}")
         return evolution.champion
 
     def _published(self, folder: Path, evolution: Evolution) -> Heuristic:

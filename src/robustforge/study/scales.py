@@ -7,7 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
+import numpy as np
+
+from robustforge.analysis import Outcome
 from robustforge.errors import UnknownNameError
+from robustforge.evolution.fitness import losses
 from robustforge.problem import problems
 from robustforge.study.cases import DIMENSIONS, GENERAL, Case
 from robustforge.study.published import published
@@ -20,7 +24,8 @@ class Scale:
     Attributes:
         breeding: Settings of an evolution.
         breeding_large: What is different in 100 variables.
-        again: What is different, by name, in cases that were bred a second time since the first champion fell short.
+        again: What is different, by name, in cases that were bred anew since the first champion fell short.
+        sequels: Settings, by name, of a further evolution that starts with the best of the case's own.
         tuning: Settings of a comparator's evolution.
         tuning_large: What is different in 100 variables.
         runs: Of each champion, in the assessment that stands beside the paper's table.
@@ -38,6 +43,7 @@ class Scale:
     breeding: Mapping[str, Any]
     breeding_large: Mapping[str, Any]
     again: Mapping[str, Mapping[str, Any]]
+    sequels: Mapping[str, Mapping[str, Any]]
     tuning: Mapping[str, Any]
     tuning_large: Mapping[str, Any]
     runs: int
@@ -57,6 +63,14 @@ class Scale:
         own = {"seed": crc32(case.name.encode()), **self.again.get(case.name, {})}
         return {**common, **(large if case.dimension == DIMENSIONS[1] else {}), **own}
 
+    def sequel(self, case: Case, first: Outcome) -> dict[str, Any]:
+        """Return the settings of a case's sequel, which aims at the goals of the first evolution."""
+        settings = {"goals": tuple(first.settings["goals"]), **self.sequels[case.name]}
+        often = [bred for bred in first.bred if bred.runs >= 2 * first.settings["repeats"]]
+        lost = losses(np.array([bred.means for bred in often]), settings["goals"], settings["margin"])
+        best_first = np.argsort(lost, kind="stable")[: settings["start"]]
+        return {**settings, "start": tuple(often[k].heuristic for k in best_first)}
+
 
 _RACE = {"race": 0.05, "samples": 2000, "refinement": 0.5}
 _TUNING = {
@@ -71,7 +85,7 @@ _TUNING = {
 
 _LARGER = {"population": 120, "first": 480, "generations": 30, "samples": 5000, "seed": 41}
 _LARGER_100 = {"population": 100, "first": 400, "generations": 20, "seed": 41}
-"""Second evolutions, which also begin with the structure that the paper found for the problem."""
+"""Of cases that were bred anew, most of them also from the structure that the paper found for the problem."""
 
 
 def _general(dimension: int) -> dict[str, Any]:
@@ -93,6 +107,9 @@ def _general(dimension: int) -> dict[str, Any]:
     }
 
 
+_SEQUEL = {"margin": 0.04, "samples": 10_000, "refinement": 1.0, "seed": 42}
+"""Of sequels; `start` is how many they start with, of those that were in two generations or more."""
+
 _SMALL = Scale(
     breeding={"population": 100, "first": 400, "generations": 25, **_RACE},
     breeding_large={"population": 60, "first": 240, "generations": 20},
@@ -104,6 +121,18 @@ _SMALL = Scale(
         "100d/rosenbrock": {**_LARGER_100, "start": "paper/100d/rosenbrock"},
         "30d/general": {**_general(30), "population": 80, "first": 300, "generations": 30},
         "100d/general": {**_general(100), "population": 60, "first": 240, "generations": 20},
+    },
+    sequels={
+        "30d/general": {**_SEQUEL, "population": 40, "start": 20, "generations": 14, "repeats": 30, "finalists": 20},
+        "100d/general": {
+            **_SEQUEL,
+            "population": 24,
+            "start": 16,
+            "generations": 9,
+            "repeats": 14,
+            "finalists": 8,
+            "final_repeats": 60,
+        },
     },
     tuning=_TUNING,
     tuning_large={"population": 10, "generations": 4},
@@ -124,6 +153,7 @@ SCALES = {
         breeding={"population": 4, "generations": 2, "repeats": 2, "budget": 100, "samples": 50, "final_repeats": 2},
         breeding_large={"race": 0.05},
         again={},
+        sequels={},
         tuning={"population": 4, "generations": 1, "repeats": 1, "budget": 100, "samples": 50, "final_repeats": 1},
         tuning_large={},
         runs=3,
@@ -143,6 +173,7 @@ SCALES = {
         breeding={"population": 50, "generations": 40},
         breeding_large={},
         again={},
+        sequels={},
         tuning={**_TUNING, "population": 50, "generations": 20, "repeats": 20},
         tuning_large={},
         side_runs=200,

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from robustforge.analysis import Outcome, archive, pooled
 from robustforge.analysis.components import COMPONENTS, best_components, cross_table, proportions
 from robustforge.analysis.effects import decomposition
 from robustforge.assessment.comparison import comparison, summaries
+from robustforge.heuristic import Heuristic
 from robustforge.problem import problems
 from robustforge.store import Assessed
 from robustforge.study.cases import DIMENSIONS, GENERAL, VARIANTS, Case, champions
@@ -32,6 +34,12 @@ def plain_name(problem: str) -> str:
         'multipeak-f1'
     """
     return re.sub(r"-\d+d.*", "", problem)
+
+
+def bred(results: Path, case: Case) -> Heuristic | None:
+    """Return the champion of a case that is in the results: that of its sequel, if it has one."""
+    folders = [results / name for name in (case.sequel, case.name)]
+    return next((archive.read_outcome(each).champion for each in folders if (each / archive.EVOLUTION).exists()), None)
 
 
 def means(results: Path) -> Table:
@@ -158,8 +166,9 @@ def _best_overall(side: Reached) -> str:
 
 
 def _bred(results: Path) -> list[Outcome]:
-    folders = [results / case.name for case in champions()]
-    return [archive.read_outcome(folder) for folder in folders if (folder / archive.EVOLUTION).exists()]
+    """Return what was bred, each with its champion; the heuristics are those of the first evolutions."""
+    cases = [case for case in champions() if (results / case.name / archive.EVOLUTION).exists()]
+    return [replace(archive.read_outcome(results / case.name), champion=bred(results, case)) for case in cases]
 
 
 def _beside_the_papers(rows: Table, dimension: int) -> Table:
