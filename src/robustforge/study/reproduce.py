@@ -7,7 +7,7 @@ stopped.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,7 +109,7 @@ class _Study:
         first = archive.read_outcome(self._results / case.name)
         return self._bred_by(case.sequel, case, self._scale.sequel(case, first))
 
-    def _bred_by(self, name: str, case: Case, settings: Mapping[str, Any]) -> Heuristic:
+    def _bred_by(self, name: str, case: Case, settings: dict[str, Any]) -> Heuristic:
         """Return the champion of an evolution: from the results, or bred now and written there."""
         folder = self._results / name
         evolution = Evolution(name, case.problems, make_settings(settings), case.grammar)
