@@ -96,6 +96,78 @@ def test_the_model_is_that_of_weighted_least_squares(model, count):
     assert held["solution"][: len(expected)] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
+def competing(n=5, **changes):
+    """A search with three windows in the midst of its work, and its arrays."""
+    outer = regression(window=1.5, windows=3, **changes)
+    search = rf.Optimizer([(-5, 5)] * n, rf.Ball(0.5), 500, rf.Heuristic(outer, NOTHING), 1)
+    search.ask()
+    return outer, search, search.arrays
+
+
+@pytest.mark.parametrize("best", [0, 1, 2])
+@pytest.mark.parametrize("model", ["isotropic", "diagonal"])
+def test_a_longer_window_is_fitted_to_all_that_it_remembers(best, model):
+    """Its model is that of a search which has this window alone, and the one that erred least is taken."""
+    n, total = 5, 47
+    rng = np.random.default_rng(best)
+    x, values = rng.normal(size=(total, n)), rng.normal(size=total)
+    values[-1], values[-2] = 9.0, -9.0  # the range, in every window
+    _, search, held = competing(model=model)
+    alone = rf.Optimizer(
+        [(-5, 5)] * n, rf.Ball(0.5), 500, rf.Heuristic(regression(window=1.5 * 2**best, model=model), NOTHING), 1
+    )
+    alone.ask()
+    for arrays in (held, alone.arrays):
+        room = len(arrays["archive"])
+        rows = np.arange(total - min(total, room), total)
+        arrays["archive_x"][rows % room], arrays["archive"][rows % room] = x[rows], values[rows]
+        arrays["archived"][0] = total
+        arrays["middle"][:], arrays["radius"][:] = 0.1, 0.7
+    held["error"][:] = 1.0
+    held["error"][best] = 0.5
+    assert fit(search.state)
+    assert fit(alone.state)
+    assert held["solution"] == pytest.approx(alone.arrays["solution"], rel=1e-9, abs=1e-12)
+    assert held["models"][best] == pytest.approx(18.0 * held["solution"], rel=1e-12)
+
+
+def test_a_window_is_judged_by_candidates_that_it_does_not_know():
+    """What a model says of the next candidates, beside what they turn out to be worth, by hand."""
+    n, rng = 5, np.random.default_rng(1)
+    _, search, held = competing()
+    errors, models = np.zeros(3), None
+    for step in range(6):
+        batch = search.ask()
+        points = batch.x
+        values = rng.normal(size=len(points)) + points @ np.arange(n)
+        if models is not None:
+            (centre, radius), coefficients = models
+            u = (points[1:] / 0.5 - centre) / radius
+            said = coefficients[:, 1 : n + 1] @ u.T + coefficients[:, [n + 1]] * 0.5 * (u**2).sum(axis=1) / np.sqrt(n)
+            errors = 0.7 * errors + 0.3 * (values[1:] - said).var(axis=1) / values[1:].var()
+        search.tell(batch.ids, values)
+        search.ask()
+        assert held["error"] == pytest.approx(errors, rel=1e-9), step
+        models = held["modelled"].copy(), held["models"].copy()
+    assert len(set(errors)) == 3
+
+
+def test_ripples_are_seen_through_by_long_windows():
+    """A bowl under ripples, turned: who may remember more comes nearer to its middle."""
+
+    def mean(windows):
+        outer = regression(window=2.0, windows=windows, first=0.4, end=0.5)
+        moved = [rf.problem("rastrigin", 20, "shifted-rotated", seed) for seed in range(1, 9)]
+        return np.mean([worst(problem, found(outer, problem, 1500).x) for problem in moved])
+
+    assert mean(3) < 0.9 * mean(1)
+
+
+def test_one_window_is_no_field_of_a_heuristic_at_rest():
+    assert "windows" not in rf.Heuristic(regression(), NOTHING).to_json()
+    assert '"windows": 3' in rf.Heuristic(regression(windows=3), NOTHING).to_json()
+
+
 @pytest.mark.parametrize("steepness", [0.0, 1e-4, 0.03, 1.0, 50.0])
 def test_the_lowest_worst_case_along_an_axis_is_the_plain_one(steepness):
     rng = np.random.default_rng(3)

@@ -126,6 +126,7 @@ class Plan:
     known: int = 0  # points that were evaluated before
     archive: int = 0  # candidates that an outer search remembers
     matrix: int = 0  # rows of its model
+    windows: int = 0  # models that compete
     middles: int = 0  # variables of its middle: all, or 0 for a search without one
     axis: int = 0  # samples that it has room for along each axis
 
