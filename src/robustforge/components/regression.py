@@ -5,8 +5,9 @@ model with a curvature is fitted to the candidates so far, the near ones first; 
 if that is not too far. The radius of the shell shrinks with the budget, down to about that of the uncertainty set:
 there, the shell is itself a sample of how bad a design can get.
 
-How many candidates a model should remember depends on the objective, and on how far the search has come: ripples ask for
-many, bends for few. So several windows may compete: who foretold the last candidates best says where the middle goes.
+How many candidates a model should remember depends on the objective, and on how far the search has come: ripples ask
+for many, bends for few. So several windows may compete: who foretold the last candidates best says where the middle
+goes.
 """
 
 from __future__ import annotations
@@ -432,8 +433,8 @@ class RegressionSearch(WithMiddle, Outer):
         pairs = ", in opposite pairs" if self.mirrored else ""
         return (
             f"{self.group} candidates on a shell around a middle{pairs}; a linear model with {curvature} of the last "
-            f"{self._memory} candidates per variable{self._choice} says where the middle goes, at most {self.step:.2g} radii; the "
-            f"shell shrinks with the budget from {self.first:.2g} of the range to {self.end:.2g} uncertainty sets"
+            f"{self._memory} candidates per variable{self._choice} says where the middle goes, at most "
+            f"{self.step:.2g} radii; the shell shrinks with the budget from {self.first:.2g} of the range to {self.end:.2g} uncertainty sets"
         )
 
     @property
