@@ -434,7 +434,8 @@ class RegressionSearch(WithMiddle, Outer):
         return (
             f"{self.group} candidates on a shell around a middle{pairs}; a linear model with {curvature} of the last "
             f"{self._memory} candidates per variable{self._choice} says where the middle goes, at most "
-            f"{self.step:.2g} radii; the shell shrinks with the budget from {self.first:.2g} of the range to {self.end:.2g} uncertainty sets"
+            f"{self.step:.2g} radii; the shell shrinks with the budget from {self.first:.2g} of the range to "
+            f"{self.end:.2g} uncertainty sets"
         )
 
     @property
