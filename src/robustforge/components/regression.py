@@ -188,8 +188,7 @@ def fit(s: State) -> bool:
             high = max(high, value)
     if not low < high:
         return False
-    diagonal = p.model == DIAGONAL
-    size = 2 * n + 1 if diagonal else n + 2
+    size = 2 * n + 1 if p.model == DIAGONAL else n + 2
     s.matrix[:] = 0.0
     s.solution[:] = 0.0
     weights, newer = 0.0, total
@@ -203,15 +202,7 @@ def fit(s: State) -> bool:
                 weights += s.weight[m]
             _add(s, size)
         newer = older
-        for i in range(size):
-            copy(s.matrix[i], s.normal[i])
-        for i in range(1, n + 1):
-            s.normal[i, i] += p.ridge * weights
-        s.normal[0, 0] += 1e-9 * weights
-        for i in range(n + 1, size):
-            s.normal[i, i] += (p.ridge if diagonal else 1e-6) * weights
-        copy(s.solution, s.models[window])
-        if not solve(s.normal, s.models[window], size):
+        if not _solve_for(s, window, weights, size):
             return False
     copy(s.models[_best_window(s)], s.solution)
     if windows > 1:
@@ -219,6 +210,21 @@ def fit(s: State) -> bool:
         copy(s.middle, s.modelled[0])
         copy(s.radius, s.modelled[1])
     return True
+
+
+@inlined
+def _solve_for(s: State, window: int, weights: float, size: int) -> bool:
+    """Write the coefficients of a window's model, by the sums so far, to `s.models`; False if there are none."""
+    p, n = s.outer[0], s.tally[0].dimension
+    for i in range(size):
+        copy(s.matrix[i], s.normal[i])
+    for i in range(1, n + 1):
+        s.normal[i, i] += p.ridge * weights
+    s.normal[0, 0] += 1e-9 * weights
+    for i in range(n + 1, size):
+        s.normal[i, i] += (p.ridge if p.model == DIAGONAL else 1e-6) * weights
+    copy(s.solution, s.models[window])
+    return solve(s.normal, s.models[window], size)
 
 
 @inlined
