@@ -40,7 +40,7 @@ class Case:
 
     @property
     def sequel(self) -> str:
-        """What a further evolution is called that starts with the best of this one."""
+        """What a further evolution for the same is called."""
         return f"{self.name}/sequel"
 
     @property
