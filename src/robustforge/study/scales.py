@@ -146,7 +146,7 @@ _SMALL = Scale(
         "30d/general": {
             **_SEQUEL,
             "goals": tuple(_GOALS_30[name] for name in problems()),
-            "start": ("paper/30d/general", *(f"champion/30d/{name}" for name in problems())),
+            "start": "paper/30d/general",
             "population": 36,
             "generations": 12,
             "repeats": 20,
