@@ -26,7 +26,7 @@ from robustforge.components import (
     WorstOfFew,
 )
 from robustforge.components.axes import lowest, worst_at
-from robustforge.components.regression import fit, solve
+from robustforge.components.surface import fit, solve
 from robustforge.core.state import GOING
 
 NOTHING = Inner(0.1, Itself(), False, False, False)

@@ -25,9 +25,9 @@ from robustforge.components import (
     inner,
     middle,
     network,
-    regression,
     relocation,
     strategy,
+    surface,
 )
 from robustforge.components.descent import DescentDirections
 from robustforge.core.compiler import address, compiled
@@ -60,7 +60,7 @@ FIELDS = (
     *relocation.STATE_FIELDS,
     *inner.STATE_FIELDS,
     *middle.STATE_FIELDS,
-    *regression.STATE_FIELDS,
+    *surface.STATE_FIELDS,
     *strategy.STATE_FIELDS,
     *gradient.STATE_FIELDS,
     *axes.STATE_FIELDS,
