@@ -126,6 +126,7 @@ _SMALL = Scale(
     breeding_large={"population": 60, "first": 240, "generations": 20},
     again={
         "30d/ackley": {**_LARGER, "start": "paper/30d/ackley"},
+        "30d/rosenbrock": {**_LARGER, "start": "paper/30d/rosenbrock"},
         "100d/rastrigin": {"population": 150, "first": 600, "generations": 30, "seed": 11},
         "100d/multipeak-f2": {**_LARGER_100, "samples": 10_000, "start": "paper/100d/multipeak-f2"},
         "100d/sawtooth": {**_LARGER_100, "start": "paper/100d/sawtooth"},
