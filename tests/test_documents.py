@@ -36,6 +36,7 @@ def blocks(path: Path, *languages: str) -> list[tuple[str, str]]:
 def test_code_blocks(path, tmp_path, monkeypatch, capsys):
     """Python blocks run in order in one namespace; after each, a `text` block says what was printed so far."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["document"])  # not those of the tests
     module = types.ModuleType("document")
     monkeypatch.setitem(sys.modules, "document", module)
     cloudpickle.register_pickle_by_value(module)  # travels to other processes as the code of a script does
