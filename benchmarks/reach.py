@@ -34,8 +34,8 @@ from robustforge.components import (
     Swarm,
     VonNeumann,
 )
-from robustforge.study.published import published
 from robustforge.tables import Record, Table
+from tune import paper_means
 
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results" / "30d" / "general"
 PROBLEMS = [name for name in rf.problems() if name not in ("pickelhaube", "sphere")]
@@ -69,7 +69,7 @@ def drawn(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def run(count: int, runs: int, store: str | None, workers: int | None) -> None:
-    """Measure random swarms, and the champion as it is, and write the means."""
+    """Measure random swarms and write the means."""
     rng = np.random.default_rng(SEED)
     every = [drawn(rng) for _ in range(count)]
     problems = [rf.problem(name, 30) for name in PROBLEMS]
@@ -88,8 +88,7 @@ def bars() -> np.ndarray:
 
     The champion's means by 10^4 samples (in its evolution) beside those by 10^6 (assessed) say how much lower that is.
     """
-    general = [row for row in published("paper_means") if (row["dimension"], row["case"]) == ("30", "general")]
-    paper = {row["problem"]: float(row["gggp_2000"]) for row in general}
+    paper = paper_means(30, "general")
     bred = archive.read_outcome(RESULTS / "sequel")
     champion = next(each for each in bred.bred if each.heuristic.id == bred.champion.id)
     assessed = archive.read_assessed(RESULTS / archive.ASSESSED)
