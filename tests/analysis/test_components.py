@@ -97,6 +97,7 @@ def test_a_heuristic_of_the_paper_in_its_words():
         "r3": "Unity",
         "outer": "Swarm",
         "clamp": "None",
+        "order": "Together",
         "structure": "None",
         "restart": "Not applicable",
         "returned": "Not applicable",

@@ -21,14 +21,18 @@ CASES = {
     "leh sphere 3": ("leh", "sphere", 3),
     "rpso+leh heaviside 30": ("rpso+leh", "heaviside", 30),
     "rpso+dd rosenbrock 20": ("rpso+dd", "rosenbrock", 20),
+    "rpso+dd sphere 30, in turn": ("rpso+dd", "sphere", 30),
 }
 
 
 def answer(case: str) -> dict[str, object]:
     name, problem, dimension = CASES[case]
-    result = rf.minimize(rf.problem(problem, dimension), budget=500, heuristic=name, rng=42)
+    chosen = rf.heuristic(name)
+    if "in turn" in case:
+        chosen = chosen.replace(outer=chosen.outer.replace(order="in turn"))
+    result = rf.minimize(rf.problem(problem, dimension), budget=500, heuristic=chosen, rng=42)
     return {
-        "heuristic": rf.heuristic(name).id,
+        "heuristic": chosen.id,
         "fun": result.fun.hex(),
         "nominal_fun": result.nominal_fun.hex(),
         "x0": float(result.x[0]).hex(),

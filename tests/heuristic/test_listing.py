@@ -230,6 +230,16 @@ def test_an_iteration_has_the_order_of_the_machine():
     assert text.index("evaluate f(x*)") > text.index("with chance 0.2")
 
 
+def test_turns_are_listed_where_there_are_any():
+    chosen = full()
+    turns = listing(chosen.replace(outer=chosen.outer.replace(order="in turn")))
+    assert "T := all particles" in turns
+    assert turns.index("F* := F(x_j)") < turns.index("T := the particle after the last of T") < turns.index("g_j :=")
+    assert turns.count("for each particle j of T") == 3
+    assert f"nobody has searched for {machine.BARREN_LIMIT * chosen.outer.group} iterations" in turns
+    assert "of T" not in listing(chosen)
+
+
 def test_what_it_repeats_of_the_engine_is_still_so():
     assert module.BARREN_LIMIT == machine.BARREN_LIMIT
     for size in range(2, 51):

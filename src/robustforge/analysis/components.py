@@ -32,6 +32,7 @@ COMPONENTS: Mapping[str, str] = {
     "r3": "Form of r3 vector",
     "outer": "Form of outer search",
     "clamp": "Form of velocity clamp",
+    "order": "Order of moves",
     "structure": "Structure test",
     "restart": "Restarts",
     "returned": "Returned point",
@@ -39,7 +40,7 @@ COMPONENTS: Mapping[str, str] = {
 }
 """What is looked at, in the paper's order and words; what is beyond the paper comes last, and is shown if it varies."""
 
-BEYOND_PAPER = ("outer", "clamp", "structure", "restart", "returned", "final")
+BEYOND_PAPER = ("outer", "clamp", "order", "structure", "restart", "returned", "final")
 NOT_APPLICABLE = "Not applicable"
 DECILES = 10
 
@@ -66,6 +67,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
     "mutation": {"None": "None", "Uniform": "Random", "Gaussian": "Gaussian"},
     "relocation": {"LEH relocation": "LEH", "Random relocation": "Random"} | _NOT_APPLICABLE,
     "r3": {"random": "Random", "unity": "Unity"} | _NOT_APPLICABLE,
+    "order": {"together": "Together", "in turn": "In turn"} | _NOT_APPLICABLE,
     **{
         slot: {part.title: part.title for part in kind.alternatives()}
         for slot, kind in {"outer": Outer, "clamp": Clamp, "structure": Structure, "final": Final}.items()

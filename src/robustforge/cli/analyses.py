@@ -36,7 +36,7 @@ _BAR, _MOST_PAIRS = 30, 5
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 _BEST = (
     ("group", "inner", "extent", "movement", "network", "baseline"),
-    ("mutation", "relocation", "r3", "stopping", "n_dorm", "n_pbest", "outer", "clamp"),
+    ("mutation", "relocation", "r3", "stopping", "n_dorm", "n_pbest", "outer", "clamp", "order"),
 )
 """The table of the best in two blocks, each as wide as a screen."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -134,7 +134,7 @@ def _robust_value(s: State, j: int, found: int) -> float:
 @compiled
 def _learn_as_swarm(s: State) -> None:
     directed = s.descent[0].used > 0
-    for j in range(s.tally[0].agents):
+    for j in range(s.tally[0].first, s.tally[0].last):
         s.directed[j] = False
         done = s.status[j] == DONE and s.worst[j] > -np.inf
         ended_early = s.status[j] == STOPPED or s.status[j] == PARTIAL
@@ -151,7 +151,7 @@ def _learn_as_swarm(s: State) -> None:
 @compiled
 def _move_as_swarm(s: State) -> None:
     call(s.network[0].choose, s)
-    for j in range(s.tally[0].agents):
+    for j in range(s.tally[0].first, s.tally[0].last):
         if relocate_if_dormant(s, j):
             continue
         call(s.baseline[0].steer, s, j)
@@ -220,6 +220,9 @@ class Swarm(Outer):
     mutation: Mutation
     network: Network
     capability: Capability
+    order: Annotated[Literal["together", "in turn"], "whether all particles move and search at once, or by turns"] = (
+        "together"
+    )
     start: ClassVar[Any] = staticmethod(_start_anywhere)
     learn: ClassVar[Any] = staticmethod(_learn_as_swarm)
     move: ClassVar[Any] = staticmethod(_move_as_swarm)

@@ -49,7 +49,9 @@ TALLY = np.dtype(
             "clip",  # points are kept to the box: clipped, or, with a shrunken box, against rounding
             "phase",  # TESTING, BEGINNING, GOING or CHECKING
             "agents",
-            "group",  # how many of them the outer search has
+            "first",  # the first of those whose turn it is
+            "last",  # the one after the last of them
+            "group",  # how many agents the outer search has
             "extent",  # evaluations in a complete inner search
             "points",  # how many of them the outer search asks for
             "nominal",  # candidates are evaluated as they are, whatever the inner search
@@ -71,7 +73,7 @@ TALLY = np.dtype(
             "closing",  # the last evaluation, f at the returned point, is under way
             "ending",  # RUNNING, or why the search ended
             "found",  # whether there is an incumbent: a point with a robust value
-            "barren",  # iterations in a row without an evaluation
+            "barren",  # turns of single agents in a row without an evaluation
             "forced",  # after a scattering nobody is skipped
             "work",  # distances computed for relocations
             "work_limit",

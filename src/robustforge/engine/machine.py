@@ -49,7 +49,7 @@ OVER, PAUSED, UNFINISHED = 0, -1, -2
 """What `advance` and `run` return when nothing waits: the run is over, has paused after an iteration, or can go on."""
 
 BARREN_LIMIT = 50
-"""Iterations in a row without an evaluation after which all agents are scattered anew."""
+"""Turns that everybody has in a row without an evaluation before all are scattered anew."""
 
 
 @compiled
@@ -246,8 +246,13 @@ def _place(s: State, b: int, clip: bool) -> None:
 
 @compiled
 def _next_iteration(s: State) -> None:
-    """Move the agents and begin their searches; scatter them if nobody has had anything to evaluate for long."""
+    """Move the agents whose turn it is, and begin their searches; scatter all if nobody has had anything to evaluate
+    for long.
+
+    At the start, and after a scattering, it is everybody's turn, whatever the order.
+    """
     t = s.tally[0]
+    everyone = True
     if t.phase == TESTING:
         t.nominal = 1
         t.extent = 1
@@ -260,7 +265,7 @@ def _next_iteration(s: State) -> None:
         t.nominal = t.as_is
         call(s.outer[0].start, s)
         copy(s.x[0], s.incumbent_x)  # to have something to return, should no search ever be completed
-    elif t.barren >= BARREN_LIMIT:
+    elif t.barren >= BARREN_LIMIT * t.agents:
         for j in range(t.agents):
             random_position(s, j)
             fresh_velocity(s, j)
@@ -268,13 +273,20 @@ def _next_iteration(s: State) -> None:
         t.barren = 0
         t.forced = 1
     else:
+        everyone = s.outer[0].order == 0.0
+        if not everyone:
+            t.first = t.last % t.agents
+            t.last = t.first + 1
         call(s.outer[0].move, s)
     if t.ending != RUNNING:
         return
+    if everyone:
+        t.first = 0
+        t.last = t.agents
     t.iteration += 1
     t.learnt = 0
     anyone = _begin_searches(s)
-    t.barren = 0 if anyone else t.barren + 1
+    t.barren = 0 if anyone else t.barren + t.last - t.first
     if t.forced == 1 and not anyone:
         t.ending = NOWHERE
     t.forced = 0
@@ -289,7 +301,7 @@ def _begin_searches(s: State) -> bool:
     """
     t = s.tally[0]
     anyone = False
-    for j in range(t.agents):
+    for j in range(t.first, t.last):
         s.status[j] = _standing(s, j)
         s.worst[j] = -np.inf
         s.taken[j] = 0

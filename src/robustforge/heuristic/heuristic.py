@@ -96,6 +96,7 @@ class Heuristic(Component):
             "relocation": movement.rescue.title if movement.rescue else NOT_APPLICABLE,
             "r3": movement.directions.r3 if movement.directions else NOT_APPLICABLE,
             "clamp": swarm.capability.clamp.title if swarm else NOT_APPLICABLE,
+            "order": swarm.order if swarm else NOT_APPLICABLE,
             "structure": self.structure.title,
             "restart": part.title if (part := outer.parts.get("restart")) else NOT_APPLICABLE,
             "returned": part.title if (part := outer.parts.get("returned")) else NOT_APPLICABLE,
@@ -123,8 +124,9 @@ def _outer_words(outer: Outer) -> list[str]:
     if not isinstance(outer, Swarm):
         return [outer.words(), *(part.words() for part in outer.parts.values() if part)]
     movement = outer.movement
+    turns = ", one after the other" if outer.order == "in turn" else ""
     lines = [
-        f"{outer.group} particles; {outer.network.words()}",
+        f"{outer.group} particles{turns}; {outer.network.words()}",
         outer.capability.baseline.words(),
     ]
     if movement.directions:

@@ -52,11 +52,12 @@ WIDTH = 78
 """Columns of a listing."""
 
 BARREN_LIMIT = 50
-"""Iterations without a search after which a swarm is scattered; `engine.machine` has the same."""
+"""Turns of everybody without a search after which a swarm is scattered; `engine.machine` has the same."""
 
 _GLUE = "\N{NO-BREAK SPACE}"
 _ANYWHERE = "x_j := uniform in X"
 _FRESH = "v_j := U(0, 0.1) Gamma in each coordinate"
+_EVERYBODY = "T := all particles"
 _EMPTY_CENTRE = (
     f"if F* = infinity, or {{limit:,}} distances were computed here: {_ANYWHERE}",
     f"else: x_j := the centre of the largest empty hypersphere, by a genetic algorithm ({{population}} candidates, "
@@ -124,6 +125,7 @@ _GLOSSARY = {
     ("near",): "in the uncertainty set around a position; its radius is Gamma",
     ("p_j", "F_j"): "best position of j and its robust value; an unknown p has no pull",
     ("F",): "the lowest F(x) since x was last drawn",
+    ("T",): "whose turn it is",
     ("x*", "F*"): "best design of the whole search and its robust value",
     ("D",): f"the high-cost points; of more than {HIGH_COST_POINTS} the highest",
     ("empty",): "without a point of H whose f is above F*",
@@ -168,20 +170,27 @@ def _swarm(heuristic: Heuristic, budget: int) -> list[str]:
     if rescue:
         relocation = [*_lines(rescue, facts), f"{_FRESH}; idle_j := 0", "keep p_j and F_j; next particle"]
         move = [f"if idle_j >= {rescue.dorm}:", *_inside(relocation), *move]
+    whose = _whose(swarm)
     return [
         f"for each of {swarm.group} particles j:",
         *_inside([_ANYWHERE, f"{_FRESH}; F_j := infinity{'; idle_j := 0' if rescue else ''}"]),
-        "x* := x_1; F* := infinity",
+        f"x* := x_1; F* := infinity{f'; {_EVERYBODY}' if whose else ''}",
         "while evaluations are left:",
         *_inside(_searches(heuristic, budget)),
-        "  for each particle j that has searched:",
+        f"  for each particle j{whose} that has searched:",
         *_inside(_completed(heuristic, budget), 2),
         *_inside(_direction(movement.directions), 2),
         *_inside(_scattering(heuristic)),
+        *(["  T := the particle after the last of T, in a circle"] if whose else []),
         *_inside(_lines(swarm.network, facts)),
-        "  for each particle j:",
+        f"  for each particle j{whose}:",
         *_inside(move, 2),
     ]
+
+
+def _whose(swarm: Any) -> str:
+    """Return what is said of the particles whose turn it is, if there are turns."""
+    return " of T" if swarm.order == "in turn" else ""
 
 
 def _descent(heuristic: Heuristic, budget: int) -> list[str]:
@@ -267,7 +276,7 @@ def _searches(heuristic: Heuristic, budget: int) -> list[str]:
     rescue = heuristic.outer.movement.rescue is not None
     points = heuristic.inner.points(budget, heuristic.outer.agents)
     idle, busy = ("; idle_j := idle_j + 1", "idle_j := 0; ") if rescue else ("", "")
-    lines = ["for each particle j, in order:", f"  if x_j is outside X: no search{idle}"]
+    lines = [f"for each particle j{_whose(heuristic.outer)}, in order:", f"  if x_j is outside X: no search{idle}"]
     if rescue and heuristic.inner.n_dorm:
         lines.append(f"  else if H has an f > F_j near x_j: no search{idle}")
     lines.append(f"  else: {busy}search with {points} points, or as many as are left")
@@ -338,9 +347,11 @@ def _scattering(heuristic: Heuristic) -> list[str]:
     rescue = heuristic.outer.movement.rescue is not None
     idle = "; all idle_j := 0" if rescue else ""
     free = ", in which H prevents no search" if rescue and heuristic.inner.n_dorm else ""
+    turns = heuristic.outer.agents if _whose(heuristic.outer) else 1
+    everybody = f"; {_EVERYBODY}" if turns > 1 else ""
     return [
-        f"if nobody has searched for {BARREN_LIMIT} iterations:",
-        f"  draw all x_j and v_j as at the start{idle}; next iteration{free}",
+        f"if nobody has searched for {BARREN_LIMIT * turns} iterations:",
+        f"  draw all x_j and v_j as at the start{idle}{everybody}; next iteration{free}",
     ]
 
 

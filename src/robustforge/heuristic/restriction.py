@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from robustforge.core.component import Field
+from robustforge.core.component import Field, fields
 from robustforge.errors import HeuristicError, UnknownNameError
 from robustforge.heuristic.grammar import Grammar, kinds, narrowed, places, preset
 from robustforge.heuristic.rules import Kind, symbol
@@ -38,7 +38,8 @@ def grammar(
         only: For a slot, the alternatives to keep, e.g. {"network": ["Global", "Ring"]}.
         without: Alternatives to leave out: every one whose name has this word, e.g. "leh", or "mutation=none" for that
             of one slot.
-        fix: For a field, its value, or the limits of a number, e.g. {"group": 20, "stopping": True, "c1": (0.5, 2)};
+        fix: For a field, its value, or the limits of a number, e.g. {"group": 20, "stopping": True, "c1": (0.5, 2)},
+            also where the paper's grammar leaves it at rest, e.g. {"order": "in turn"};
             with the name of its component where several have such a field, e.g. "In PSO.c1".
 
     Raises:
@@ -69,8 +70,10 @@ def grammar(
     for words in dropped:
         _drop(slots, words)
     left = Grammar(name, slots, {}, {}).components
-    values = {(part, field.name): field for part in base.components for field in base.fields(part)}
+    values = {(part, field.name): field for part in base.components for field in fields(part)}
     places_fixed = [_fix(values, left, label, value) for label, value in fixed.items()]
+    at_rest = {(part, field.name): field for part in base.components for field in base.fields(part)}
+    values = at_rest | {place: values[place] for found in places_fixed for place in found}
     restrictions = {"only": kept, "without": dropped, "fix": {key: _plain(value) for key, value in fixed.items()}}
     made = Grammar(name, slots, values, {key: value for key, value in restrictions.items() if value})
     _check_effect(made, asked, dict(zip(fixed, places_fixed, strict=True)))

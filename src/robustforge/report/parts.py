@@ -158,4 +158,5 @@ _NAMES = {
     "n_pbest": "nPBest",
     "outer": "outer search",
     "clamp": "velocity clamp",
+    "order": "order of moves",
 }
