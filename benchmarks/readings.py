@@ -74,6 +74,10 @@ def general_rows(base: rf.Heuristic) -> dict[str, Setting]:
         "C1 = 1.5": (with_inertia(base, c1=1.5), usual),
         "C2 = 1.5": (with_inertia(base, c2=1.5), usual),
         "omega = 0.8": (with_inertia(base, omega=0.8), usual),
+        "one particle after the other, as in Algorithm 1": (
+            base.replace(outer=base.outer.replace(order="in turn")),
+            usual,
+        ),
         "mutation of one dimension on average, not half": (base, read(mutated_dimensions=1.0)),
         "initial velocity in units of x": (base, read(first_speed_in_x=True)),
         "velocity clamp at 5% of the width (no retuning)": (with_capability(base, clamp=WidthClamp(0.05)), usual),

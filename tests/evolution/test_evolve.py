@@ -579,6 +579,7 @@ def test_children_of_unlike_parents_and_of_like_ones_are_all_heuristics():
         ({"goals": ["a", "b"]}, "goals must be numbers"),
         ({"goals": (1.0, 0.0)}, "finite and not 0"),
         ({"goals": (1.0, 2.0), "margin": 0.0}, "margin must be a number above 0 and at most 1; got 0.0"),
+        ({"stride": 0}, "stride must be a number above 0 and at most 1; got 0"),
         ({"goals": (1.0, 2.0), "criterion": "sizes"}, "criterion 'sizes' and tie 0 beside goals"),
     ],
 )

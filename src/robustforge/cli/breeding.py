@@ -44,6 +44,9 @@ _breeding = options(
     click.option(
         "--refinement", type=click.FloatRange(0, 1), default=0.0, metavar="P", help="Chance that numbers are shifted."
     ),
+    click.option(
+        "--stride", type=float, default=0.1, metavar="P", help="How far they are shifted, as a share of their ranges."
+    ),
     click.option("--samples", type=SAMPLES, default=10_000, metavar="N", help="Points of a design's re-estimate."),
     click.option("--finalists", type=COUNT, default=5, metavar="N", help="Best that are compared at the end."),
     click.option("--final-repeats", type=COUNT, default=100, metavar="N", help="Runs of each of them, on new seeds."),

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from robustforge.engine.optimizer import OnFailure
 from robustforge.errors import EvolutionError, UnknownNameError
 from robustforge.heuristic import Heuristic, heuristic
+from robustforge.heuristic.grammar import STRIDE
 
 DEFAULT_GRAMMAR = "extended"
 """What heuristics are bred from if nobody says."""
@@ -39,6 +40,7 @@ class Settings:
         elites: Best heuristics that survive unchanged.
         mutation: Chance that a child is mutated.
         refinement: Chance that a third of a child's numbers are shifted a little; the paper knows no such step.
+        stride: How far they are shifted, as a share of their ranges: the standard deviation.
         samples: Points of the re-estimate at the returned design.
         finalists: Best heuristics of the last generation that are compared once more.
         final_repeats: Runs of each finalist on each problem, on fresh seeds.
@@ -70,6 +72,7 @@ class Settings:
     elites: int = 2
     mutation: float = 0.3
     refinement: float = 0.0
+    stride: float = STRIDE
     samples: int = 10_000
     finalists: int = 5
     final_repeats: int = 100
@@ -120,8 +123,10 @@ class Settings:
                 raise EvolutionError(f"{name} must be a number from 0 to {most:g}", f"got {value!r}")
             object.__setattr__(self, name, float(value))
         object.__setattr__(self, "goals", self._checked_goals())
-        if not isinstance(self.margin, (int, float)) or isinstance(self.margin, bool) or not 0.0 < self.margin <= 1.0:
-            raise EvolutionError("margin must be a number above 0 and at most 1", f"got {self.margin!r}")
+        for name in ("margin", "stride"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0.0 < value <= 1.0:
+                raise EvolutionError(f"{name} must be a number above 0 and at most 1", f"got {value!r}")
         if not isinstance(self.fresh, bool):
             raise EvolutionError("fresh must be True or False", f"got {self.fresh!r}")
         words = (("on_failure", OnFailure), ("criterion", Criterion), ("method", Method))
@@ -179,6 +184,7 @@ _LATER = {
     "first": 0,
     "start": [],
     "refinement": 0.0,
+    "stride": STRIDE,
     "fresh": False,
     "criterion": "ranks",
     "goals": [],

@@ -112,7 +112,7 @@ class _Study:
     def _bred_by(self, name: str, case: Case, settings: dict[str, Any]) -> Heuristic:
         """Return the champion of an evolution: from the results, or bred now and written there."""
         folder = self._results / name
-        evolution = Evolution(name, case.problems, make_settings(settings), case.grammar)
+        evolution = Evolution(name, case.problems, make_settings(settings), self._scale.grammar(case))
         if (folder / archive.EVOLUTION).exists():
             return self._published(folder, evolution)
         self._announce(f"{name}: breeding")

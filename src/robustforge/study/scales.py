@@ -12,6 +12,7 @@ import numpy as np
 from robustforge.analysis import Outcome
 from robustforge.errors import UnknownNameError
 from robustforge.evolution.fitness import losses
+from robustforge.heuristic import Grammar, Heuristic, grammar, heuristic
 from robustforge.problem import problems
 from robustforge.study.cases import DIMENSIONS, GENERAL, Case
 from robustforge.study.published import published
@@ -26,6 +27,7 @@ class Scale:
         breeding_large: What is different in 100 variables.
         again: What is different, by name, in cases that were bred anew since the first champion fell short.
         sequels: Settings, by name, of a further evolution since the champion of the case's own fell short.
+        in_turn: Names of the cases whose swarms move one after the other, as in Algorithm 1 of the paper.
         tuning: Settings of a comparator's evolution.
         tuning_large: What is different in 100 variables.
         runs: Of each champion, in the assessment that stands beside the paper's table.
@@ -44,6 +46,7 @@ class Scale:
     breeding_large: Mapping[str, Any]
     again: Mapping[str, Mapping[str, Any]]
     sequels: Mapping[str, Mapping[str, Any]]
+    in_turn: tuple[str, ...]
     tuning: Mapping[str, Any]
     tuning_large: Mapping[str, Any]
     runs: int
@@ -61,7 +64,14 @@ class Scale:
         """Return the settings of a case's evolution; each case has a seed, and so a first generation, of its own."""
         common, large = (self.tuning, self.tuning_large) if case.is_comparator else (self.breeding, self.breeding_large)
         own = {"seed": crc32(case.name.encode()), **self.again.get(case.name, {})}
-        return {**common, **(large if case.dimension == DIMENSIONS[1] else {}), **own}
+        settings = {**common, **(large if case.dimension == DIMENSIONS[1] else {}), **own}
+        if case.name in self.in_turn:
+            settings["start"] = tuple(in_turn(heuristic(name)) for name in settings.get("start", ()))
+        return settings
+
+    def grammar(self, case: Case) -> Grammar:
+        """Return what a case is bred from."""
+        return grammar("paper", fix={"order": "in turn"}) if case.name in self.in_turn else case.grammar
 
     def sequel(self, case: Case, first: Outcome) -> dict[str, Any]:
         """Return the settings of a case's sequel, by default with the goals of the first evolution.
@@ -74,6 +84,11 @@ class Scale:
         lost = losses(np.array([bred.means for bred in often]), settings["goals"], settings["margin"])
         best_first = np.argsort(lost, kind="stable")[: settings["start"]]
         return {**settings, "start": tuple(often[k].heuristic for k in best_first)}
+
+
+def in_turn(chosen: Heuristic) -> Heuristic:
+    """Return the same swarm with particles that move one after the other."""
+    return chosen.replace(outer=chosen.outer.replace(order="in turn"))
 
 
 _RACE = {"race": 0.05, "samples": 2000, "refinement": 0.5}
@@ -125,12 +140,12 @@ _SMALL = Scale(
     breeding={"population": 100, "first": 400, "generations": 25, **_RACE},
     breeding_large={"population": 60, "first": 240, "generations": 20},
     again={
-        "30d/ackley": {**_LARGER, "start": "paper/30d/ackley"},
-        "30d/rosenbrock": {**_LARGER, "start": "paper/30d/rosenbrock"},
+        "30d/ackley": {**_LARGER, "start": ("paper/30d/ackley",)},
+        "30d/rosenbrock": {**_LARGER, "start": ("paper/30d/rosenbrock",)},
         "100d/rastrigin": {"population": 150, "first": 600, "generations": 30, "seed": 11},
-        "100d/multipeak-f2": {**_LARGER_100, "samples": 10_000, "start": "paper/100d/multipeak-f2"},
-        "100d/sawtooth": {**_LARGER_100, "start": "paper/100d/sawtooth"},
-        "100d/rosenbrock": {**_LARGER_100, "start": "paper/100d/rosenbrock"},
+        "100d/multipeak-f2": {**_LARGER_100, "samples": 10_000, "start": ("paper/100d/multipeak-f2",)},
+        "100d/sawtooth": {**_LARGER_100, "start": ("paper/100d/sawtooth",)},
+        "100d/rosenbrock": {**_LARGER_100, "start": ("paper/100d/rosenbrock",)},
         "30d/general": {**_general(30), "population": 80, "first": 300, "generations": 30},
         "100d/general": {**_general(100), "population": 60, "first": 240, "generations": 20},
     },
@@ -154,6 +169,7 @@ _SMALL = Scale(
             "final_repeats": 60,
         },
     },
+    in_turn=("30d/general",),
     tuning=_TUNING,
     tuning_large={"population": 10, "generations": 4},
     runs=200,
@@ -174,6 +190,7 @@ SCALES = {
         breeding_large={"race": 0.05},
         again={},
         sequels={},
+        in_turn=(),
         tuning={"population": 4, "generations": 1, "repeats": 1, "budget": 100, "samples": 50, "final_repeats": 1},
         tuning_large={},
         runs=3,
@@ -194,6 +211,7 @@ SCALES = {
         breeding_large={},
         again={},
         sequels={},
+        in_turn=(),
         tuning={**_TUNING, "population": 50, "generations": 20, "repeats": 20},
         tuning_large={},
         side_runs=200,
