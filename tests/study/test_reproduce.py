@@ -43,6 +43,7 @@ TINY = replace(
             "final_repeats": 1,
         }
     },
+    in_turn=("3d/general",),
     tuning={"population": 3, "generations": 1, "repeats": 1, "budget": 60, "samples": 20, "final_repeats": 1},
     samples=200,
     side_samples=100,
@@ -145,6 +146,21 @@ def test_a_sequel_starts_with_the_best_of_the_first_evolution_and_its_champion_c
     }
     assert tables.bred(results, case) == sequel.champion
     assert tables.bred(results, Case(3, "sphere")) == archive.read_outcome(results / "3d/sphere").champion
+
+
+def test_swarms_of_a_case_move_in_the_order_that_its_scale_says(reference):
+    outcomes, _ = published(reference[0] / "results")
+    orders = {name: {bred.heuristic.outer.order for bred in outcome.bred} for name, outcome in outcomes.items()}
+    assert {name for name, found in orders.items() if found == {"in turn"}} == {"3d/general", "3d/general/sequel"}
+    assert all(len(found) == 1 for found in orders.values())
+
+
+def test_heuristics_that_a_case_starts_with_move_in_its_order():
+    case, small = Case(30, "general"), scales.SCALES["small"]
+    start = small.settings(case)["start"]
+    assert {each.outer.order for each in start} == {"in turn"}
+    assert start[-1].replace(outer=start[-1].outer.replace(order="together")) == rf.heuristic("paper/30d/general")
+    assert all(small.grammar(case).holds(each) for each in start)
 
 
 def test_everybody_is_assessed_by_name_and_budget(reference):
