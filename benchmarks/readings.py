@@ -56,6 +56,10 @@ def with_inertia(base: rf.Heuristic, **changes: float) -> rf.Heuristic:
     return with_capability(base, baseline=base.outer.capability.baseline.replace(**changes))
 
 
+def with_order(base: rf.Heuristic, order: str) -> rf.Heuristic:
+    return base.replace(outer=base.outer.replace(order=order))
+
+
 def with_extent(base: rf.Heuristic, points: int) -> rf.Heuristic:
     return base.replace(inner=base.inner.replace(extent=points * 4 * base.outer.group / 2000))
 
@@ -74,10 +78,7 @@ def general_rows(base: rf.Heuristic) -> dict[str, Setting]:
         "C1 = 1.5": (with_inertia(base, c1=1.5), usual),
         "C2 = 1.5": (with_inertia(base, c2=1.5), usual),
         "omega = 0.8": (with_inertia(base, omega=0.8), usual),
-        "one particle after the other, as in Algorithm 1": (
-            base.replace(outer=base.outer.replace(order="in turn")),
-            usual,
-        ),
+        "one particle after the other, as in Algorithm 1": (with_order(base, "in turn"), usual),
         "mutation of one dimension on average, not half": (base, read(mutated_dimensions=1.0)),
         "initial velocity in units of x": (base, read(first_speed_in_x=True)),
         "velocity clamp at 5% of the width (no retuning)": (with_capability(base, clamp=WidthClamp(0.05)), usual),
@@ -107,6 +108,12 @@ def stuck_rows(base: rf.Heuristic) -> dict[str, Setting]:
     }
 
 
+def champion_rows(dimension: int) -> dict[str, Setting]:
+    """The general champion of the study, a larger swarm than the preset, in both orders."""
+    champion = rf.heuristic(f"champion/{dimension}d/general")
+    return {f"champion: {order}": (with_order(champion, order), usual) for order in ("together", "in turn")}
+
+
 def excess(setting: Setting, dimension: int, run: int) -> float:
     """Return the mean excess over the ten problems for one seed."""
     heuristic, readings = setting
@@ -133,7 +140,7 @@ def main() -> None:
     machine.prepare()
     base = rf.heuristic(f"paper/{args.dimension}d/general")
     with ThreadPoolExecutor(args.threads) as pool:
-        for rows in (general_rows(base), stuck_rows(base)):
+        for rows in (general_rows(base), champion_rows(args.dimension), stuck_rows(base)):
             first: np.ndarray | None = None
             for name, setting in rows.items():
                 values = np.array(list(pool.map(lambda run: excess(setting, args.dimension, run), range(args.runs))))  # noqa: B023

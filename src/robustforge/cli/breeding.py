@@ -57,6 +57,7 @@ _breeding = options(
     click.option(
         "--margin", type=float, default=0.1, metavar="P", help="Share by which a goal is missed if half lost."
     ),
+    click.option("--memory", is_flag=True, help="Compare by all runs so far, not only this generation's."),
     click.option("--tie", type=click.FloatRange(0, 1), default=0.0, metavar="P", help="Differences that are none."),
     choice("--method", "By genetic programming, or halving a random crowd", ("breed", "race")),
     choice("--on-failure", "What a failed evaluation does", ON_FAILURE),

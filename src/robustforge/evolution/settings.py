@@ -54,6 +54,8 @@ class Settings:
             them they lose on average: half of a goal that is missed by the margin, more of one missed by more. Being
             better counts, too, up to half the margin.
         margin: That miss, as a share of the goal.
+        memory: Whether heuristics that survive are compared by the means of all their runs so far, and not of those in
+            this generation only.
         tie: Differences that are none in the comparison over several problems, as a share of the way from the best to
             the median of the first generation.
         method: "breed", by genetic programming, or "race": many random heuristics, the better half of which gets
@@ -81,6 +83,7 @@ class Settings:
     criterion: Criterion = "ranks"
     goals: tuple[float, ...] = ()
     margin: float = 0.1
+    memory: bool = False
     tie: float = 0.0
     method: Method = "breed"
     on_failure: OnFailure = "raise"
@@ -127,8 +130,9 @@ class Settings:
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0.0 < value <= 1.0:
                 raise EvolutionError(f"{name} must be a number above 0 and at most 1", f"got {value!r}")
-        if not isinstance(self.fresh, bool):
-            raise EvolutionError("fresh must be True or False", f"got {self.fresh!r}")
+        for name in ("fresh", "memory"):
+            if not isinstance(getattr(self, name), bool):
+                raise EvolutionError(f"{name} must be True or False", f"got {getattr(self, name)!r}")
         words = (("on_failure", OnFailure), ("criterion", Criterion), ("method", Method))
         for name, allowed in words:
             if getattr(self, name) not in get_args(allowed):
@@ -189,6 +193,7 @@ _LATER = {
     "criterion": "ranks",
     "goals": [],
     "margin": 0.1,
+    "memory": False,
     "tie": 0.0,
     "method": "breed",
 }

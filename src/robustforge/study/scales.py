@@ -155,12 +155,14 @@ _SMALL = Scale(
             "goals": tuple(
                 mean - share * abs(mean) for mean, share in zip(_general(30)["goals"], _READ_LOWER, strict=True)
             ),
+            "memory": True,
             "stride": 0.05,
-            "mutation": 0.2,
+            "mutation": 0.15,
+            "elites": 16,
             "start": 24,
             "population": 48,
-            "generations": 24,
-            "repeats": 20,
+            "generations": 50,
+            "repeats": 10,
             "finalists": 16,
             "final_repeats": 150,
         },
