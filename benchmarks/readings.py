@@ -60,6 +60,10 @@ def with_order(base: rf.Heuristic, order: str) -> rf.Heuristic:
     return base.replace(outer=base.outer.replace(order=order))
 
 
+def with_neighbours(base: rf.Heuristic, itself: bool) -> rf.Heuristic:
+    return base.replace(outer=base.outer.replace(network=base.outer.network.replace(itself=itself)))
+
+
 def with_extent(base: rf.Heuristic, points: int) -> rf.Heuristic:
     return base.replace(inner=base.inner.replace(extent=points * 4 * base.outer.group / 2000))
 
@@ -109,9 +113,16 @@ def stuck_rows(base: rf.Heuristic) -> dict[str, Setting]:
 
 
 def champion_rows(dimension: int) -> dict[str, Setting]:
-    """The general champion of the study, a larger swarm than the preset, in both orders."""
+    """The general champion of the study, a larger swarm than the preset, in both orders and with both neighbourhoods."""
     champion = rf.heuristic(f"champion/{dimension}d/general")
-    return {f"champion: {order}": (with_order(champion, order), usual) for order in ("together", "in turn")}
+    return {
+        f"champion: {order}, {'with its own best' if itself else 'others only'}": (
+            with_neighbours(with_order(champion, order), itself),
+            usual,
+        )
+        for order in ("together", "in turn")
+        for itself in (True, False)
+    }
 
 
 def excess(setting: Setting, dimension: int, run: int) -> float:

@@ -30,10 +30,12 @@ from robustforge.core.component import Range
 from robustforge.errors import HeuristicError
 
 
-def guides(network: type[Network], best: list[float], order: list[int] | None = None, rounds: int = 1) -> list[int]:
+def guides(
+    network: type[Network], best: list[float], order: list[int] | None = None, rounds: int = 1, **fields: bool
+) -> list[int]:
     """Return who follows whom, for particles with these bests that stand in this order."""
     size = len(best)
-    swarm = Swarm(size, NoMutation(), network(), Capability(Inertia(1.0, 1.0, 0.5), PlainMovement()))
+    swarm = Swarm(size, NoMutation(), network(**fields), Capability(Inertia(1.0, 1.0, 0.5), PlainMovement()))
     search = rf.Optimizer(
         [(0, 1)], rf.Ball(0.1), 100, rf.Heuristic(swarm, Inner(0.1, RandomSampling(), False, False, False)), 1
     )
@@ -72,6 +74,27 @@ def test_von_neumann_with_a_part_row():
     # 0 1 2
     # 3 4        the last row wraps within itself, columns within what they have
     assert guides(VonNeumann, [5, 4, 3, 2, 1]) == [3, 4, 2, 4, 4]
+
+
+def test_neighbours_can_be_others_only():
+    assert guides(Ring, [5, 4, 3, 2, 1], itself=False) == [4, 2, 3, 4, 3]
+    # 5 4 9      particles 4 and 8, with 1 and 0, are the best of their own neighbourhoods, and follow the second best
+    # 3 1 8
+    # 6 7 0
+    found = guides(VonNeumann, [5, 4, 9, 3, 1, 8, 6, 7, 0], itself=False)
+    assert found == [3, 4, 8, 4, 3, 8, 8, 8, 6]
+    assert guides(VonNeumann, [5, 4, 9, 3, 1, 8, 6, 7, 0]) == [3, 4, 8, 4, 4, 8, 8, 8, 8]
+
+
+@pytest.mark.parametrize("network", [Ring, VonNeumann])
+@pytest.mark.parametrize("size", range(2, 14))
+def test_nobody_follows_itself_where_neighbours_are_others(network, size):
+    """Also where a row or a column of the torus is so short that a neighbour would be oneself."""
+    values = np.random.default_rng(size).permutation(size).astype(float)
+    follows = guides(network, values.tolist(), itself=False)
+    assert all(other != j for j, other in enumerate(follows))
+    kept = guides(network, values.tolist())
+    assert all(one in (other, j) for j, (one, other) in enumerate(zip(kept, follows, strict=True)))
 
 
 def test_clans_follow_their_leader_and_leaders_the_best_leader():

@@ -43,7 +43,7 @@ TINY = replace(
             "final_repeats": 1,
         }
     },
-    in_turn=("3d/general",),
+    literal=("3d/general",),
     tuning={"population": 3, "generations": 1, "repeats": 1, "budget": 60, "samples": 20, "final_repeats": 1},
     samples=200,
     side_samples=100,
@@ -148,19 +148,26 @@ def test_a_sequel_starts_with_the_best_of_the_first_evolution_and_its_champion_c
     assert tables.bred(results, Case(3, "sphere")) == archive.read_outcome(results / "3d/sphere").champion
 
 
-def test_swarms_of_a_case_move_in_the_order_that_its_scale_says(reference):
+def letters(heuristic: rf.Heuristic) -> tuple[bool, bool]:
+    """Whether particles move in turn, and whether neighbours are others."""
+    return heuristic.outer.order == "in turn", not getattr(heuristic.outer.network, "itself", False)
+
+
+def test_cases_are_bred_to_the_letter_where_the_scale_says_so(reference):
     outcomes, _ = published(reference[0] / "results")
-    orders = {name: {bred.heuristic.outer.order for bred in outcome.bred} for name, outcome in outcomes.items()}
-    assert {name for name, found in orders.items() if found == {"in turn"}} == {"3d/general", "3d/general/sequel"}
-    assert all(len(found) == 1 for found in orders.values())
+    bred = {name: [letters(each.heuristic) for each in outcome.bred] for name, outcome in outcomes.items()}
+    literal = {name for name, found in bred.items() if all(found == (True, True) for found in found)}
+    assert literal == {"3d/general", "3d/general/sequel"}
+    assert not any(in_turn for name, found in bred.items() if name not in literal for in_turn, _ in found)
 
 
-def test_heuristics_that_a_case_starts_with_move_in_its_order():
+def test_heuristics_that_a_case_starts_with_are_to_the_letter_too():
     case, small = Case(30, "general"), scales.SCALES["small"]
     start = small.settings(case)["start"]
-    assert {each.outer.order for each in start} == {"in turn"}
-    assert start[-1].replace(outer=start[-1].outer.replace(order="together")) == rf.heuristic("paper/30d/general")
+    assert all(letters(each) == (True, True) for each in start)
     assert all(small.grammar(case).holds(each) for each in start)
+    as_before = start[-1].outer.replace(order="together", network=start[-1].outer.network.replace(itself=True))
+    assert start[-1].replace(outer=as_before) == rf.heuristic("paper/30d/general")
 
 
 def test_everybody_is_assessed_by_name_and_budget(reference):

@@ -1,7 +1,8 @@
 """Networks: whose best position a particle is drawn to (Section 4.2.4 of the paper).
 
 All seven arrange the particles in one random order, `s.order`, drawn once; a network is a rule on the places in it.
-A neighbourhood includes the particle itself, except in the focal network.
+A neighbourhood includes the particle itself, except in the focal network; in a ring and on a torus it may be left out
+(`itself`), so that a particle is drawn to two places, its own best and somebody else's.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ STATE_FIELDS = (
     StateField("order", np.int64, lambda p: (p.agents,)),
     StateField("guide", np.int64, lambda p: (p.agents,)),
 )
+
+OwnCounts = Annotated[bool, "whether a particle's own best counts as well as its neighbours'"]
 
 
 class Network(Component, slot=True):
@@ -53,8 +56,16 @@ def best_agent(s: State) -> int:
 
 
 @compiled
+def _own(s: State, j: int) -> int:
+    """Return agent `j` where it is of its own neighbourhood, else nobody, -1."""
+    return j if s.network[0].itself > 0 else -1
+
+
+@compiled
 def _better(s: State, a: int, b: int) -> int:
-    """Return the agent with the lower robust value; the first if they are equal or neither has one."""
+    """Return the agent with the lower robust value; the first if they are equal or neither has one, unless it is -1."""
+    if a < 0:
+        return b
     if s.placed[b] and (not s.placed[a] or s.best[b] < s.best[a]):
         return b
     return a
@@ -83,9 +94,9 @@ def _choose_focal(s: State) -> None:
 def _choose_ring(s: State) -> None:
     size = s.tally[0].agents
     for place in range(size):
-        j = s.order[place]
-        best = _better(s, j, s.order[(place - 1) % size])
-        s.guide[j] = _better(s, best, s.order[(place + 1) % size])
+        best = _own(s, s.order[place])
+        best = _better(s, best, s.order[(place - 1) % size])
+        s.guide[s.order[place]] = _better(s, best, s.order[(place + 1) % size])
 
 
 @compiled
@@ -96,11 +107,14 @@ def _choose_von_neumann(s: State) -> None:
         row, column = place // columns, place % columns
         in_row = min(columns, size - row * columns)
         in_column = (size - column + columns - 1) // columns
-        j = s.order[place]
-        best = _better(s, j, s.order[row * columns + (column - 1) % in_row])
-        best = _better(s, best, s.order[row * columns + (column + 1) % in_row])
-        best = _better(s, best, s.order[(row - 1) % in_column * columns + column])
-        s.guide[j] = _better(s, best, s.order[(row + 1) % in_column * columns + column])
+        best = _own(s, s.order[place])
+        if in_row > 1:
+            best = _better(s, best, s.order[row * columns + (column - 1) % in_row])
+            best = _better(s, best, s.order[row * columns + (column + 1) % in_row])
+        if in_column > 1:
+            best = _better(s, best, s.order[(row - 1) % in_column * columns + column])
+            best = _better(s, best, s.order[(row + 1) % in_column * columns + column])
+        s.guide[s.order[place]] = best
 
 
 @compiled
@@ -179,10 +193,11 @@ class Ring(Network):
 
     title: ClassVar[str] = "Ring"
     source: ClassVar[str] = "Kennedy and Mendes 2002"
+    itself: OwnCounts = True
     choose: ClassVar[Any] = staticmethod(_choose_ring)
 
     def words(self) -> str:
-        return "particles stand in a ring and share with their two neighbours"
+        return f"particles stand in a ring and {_verb(self.itself)} their two neighbours"
 
 
 @dataclass(frozen=True)
@@ -191,10 +206,15 @@ class VonNeumann(Network):
 
     title: ClassVar[str] = "2D von Neumann"
     source: ClassVar[str] = "Kennedy and Mendes 2002"
+    itself: OwnCounts = True
     choose: ClassVar[Any] = staticmethod(_choose_von_neumann)
 
     def words(self) -> str:
-        return "particles stand on a torus and share with their four neighbours"
+        return f"particles stand on a torus and {_verb(self.itself)} their four neighbours"
+
+
+def _verb(itself: bool) -> str:
+    return "share with" if itself else "follow the best of"
 
 
 @dataclass(frozen=True)

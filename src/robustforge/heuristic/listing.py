@@ -68,8 +68,8 @@ _EMPTY_CENTRE = (
 _LINES: dict[Any, tuple[str, ...]] = {
     Global: ("g_j := best p of the swarm, for every j",),
     Focal: ("g_j := p_k for every j, where k is one particle, drawn at the start",),
-    Ring: ("g_j := best p of j and its two neighbours in a ring drawn at the start",),
-    VonNeumann: ("g_j := best p of j and its four neighbours on a torus drawn at the start, {columns} to a row",),
+    Ring: ("g_j := best p of {whose} two neighbours in a ring drawn at the start",),
+    VonNeumann: ("g_j := best p of {whose} four neighbours on a torus drawn at the start, {columns} to a row",),
     Clan: (
         "leader of each of {groups} clans drawn at the start := its particle with the best p",
         "g_j := p of the leader of j's clan; for leaders: of the best leader",
@@ -362,6 +362,7 @@ def _swarm_facts(swarm: Swarm, budget: int) -> dict[str, Any]:
         "columns": math.ceil(math.sqrt(size)),
         "groups": next(k for k in range(size + 1, 0, -1) if k * (k - 1) <= size),
         "branching": max(2, math.isqrt(size)),
+        "whose": "j and its" if getattr(swarm.network, "itself", True) else "j's",
         "limit": budget * swarm.work_per_evaluation,
     }
     if isinstance(baseline, Constriction):

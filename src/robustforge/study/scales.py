@@ -13,6 +13,7 @@ from robustforge.analysis import Outcome
 from robustforge.errors import UnknownNameError
 from robustforge.evolution.fitness import losses
 from robustforge.heuristic import Grammar, Heuristic, grammar, heuristic
+from robustforge.heuristic.tree import nodes, replaced
 from robustforge.problem import problems
 from robustforge.study.cases import DIMENSIONS, GENERAL, Case
 from robustforge.study.published import published
@@ -27,7 +28,8 @@ class Scale:
         breeding_large: What is different in 100 variables.
         again: What is different, by name, in cases that were bred anew since the first champion fell short.
         sequels: Settings, by name, of a further evolution since the champion of the case's own fell short.
-        in_turn: Names of the cases whose swarms move one after the other, as in Algorithm 1 of the paper.
+        literal: Names of the cases that are bred to the letter of the paper: particles move one after the other, and
+            neighbours in a ring or on a torus are others.
         tuning: Settings of a comparator's evolution.
         tuning_large: What is different in 100 variables.
         runs: Of each champion, in the assessment that stands beside the paper's table.
@@ -46,7 +48,7 @@ class Scale:
     breeding_large: Mapping[str, Any]
     again: Mapping[str, Mapping[str, Any]]
     sequels: Mapping[str, Mapping[str, Any]]
-    in_turn: tuple[str, ...]
+    literal: tuple[str, ...]
     tuning: Mapping[str, Any]
     tuning_large: Mapping[str, Any]
     runs: int
@@ -65,13 +67,13 @@ class Scale:
         common, large = (self.tuning, self.tuning_large) if case.is_comparator else (self.breeding, self.breeding_large)
         own = {"seed": crc32(case.name.encode()), **self.again.get(case.name, {})}
         settings = {**common, **(large if case.dimension == DIMENSIONS[1] else {}), **own}
-        if case.name in self.in_turn:
-            settings["start"] = tuple(in_turn(heuristic(name)) for name in settings.get("start", ()))
+        if case.name in self.literal:
+            settings["start"] = tuple(to_the_letter(heuristic(name)) for name in settings.get("start", ()))
         return settings
 
     def grammar(self, case: Case) -> Grammar:
         """Return what a case is bred from."""
-        return grammar("paper", fix={"order": "in turn"}) if case.name in self.in_turn else case.grammar
+        return grammar("paper", fix=_LETTER) if case.name in self.literal else case.grammar
 
     def sequel(self, case: Case, first: Outcome) -> dict[str, Any]:
         """Return the settings of a case's sequel, by default with the goals of the first evolution.
@@ -86,9 +88,15 @@ class Scale:
         return {**settings, "start": tuple(often[k].heuristic for k in best_first)}
 
 
-def in_turn(chosen: Heuristic) -> Heuristic:
-    """Return the same swarm with particles that move one after the other."""
-    return chosen.replace(outer=chosen.outer.replace(order="in turn"))
+_LETTER: dict[str, Any] = {"order": "in turn", "itself": False}
+
+
+def to_the_letter(chosen: Heuristic) -> Heuristic:
+    """Return the same swarm as the paper has it to the letter."""
+    for path, field, _ in nodes(chosen):
+        if field.name in _LETTER:
+            chosen = replaced(chosen, path, _LETTER[field.name])
+    return chosen
 
 
 _RACE = {"race": 0.05, "samples": 2000, "refinement": 0.5}
@@ -176,7 +184,7 @@ _SMALL = Scale(
             "final_repeats": 60,
         },
     },
-    in_turn=("30d/general",),
+    literal=("30d/general",),
     tuning=_TUNING,
     tuning_large={"population": 10, "generations": 4},
     runs=200,
@@ -197,7 +205,7 @@ SCALES = {
         breeding_large={"race": 0.05},
         again={},
         sequels={},
-        in_turn=(),
+        literal=(),
         tuning={"population": 4, "generations": 1, "repeats": 1, "budget": 100, "samples": 50, "final_repeats": 1},
         tuning_large={},
         runs=3,
@@ -218,7 +226,7 @@ SCALES = {
         breeding_large={},
         again={},
         sequels={},
-        in_turn=(),
+        literal=(),
         tuning={**_TUNING, "population": 50, "generations": 20, "repeats": 20},
         tuning_large={},
         side_runs=200,
