@@ -113,7 +113,7 @@ def stuck_rows(base: rf.Heuristic) -> dict[str, Setting]:
 
 
 def champion_rows(dimension: int) -> dict[str, Setting]:
-    """The general champion of the study, a larger swarm than the preset, in both orders and with both neighbourhoods."""
+    """The general champion of the study, a larger swarm than the preset: orders, and who counts as a neighbour."""
     champion = rf.heuristic(f"champion/{dimension}d/general")
     return {
         f"champion: {order}, {'with its own best' if itself else 'others only'}": (

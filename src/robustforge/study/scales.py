@@ -169,7 +169,7 @@ _SMALL = Scale(
             "elites": 16,
             "start": 24,
             "population": 48,
-            "generations": 50,
+            "generations": 36,
             "repeats": 10,
             "finalists": 16,
             "final_repeats": 150,
