@@ -500,35 +500,6 @@ def test_a_wide_first_generation_is_bred_from_its_best():
 # --- variants, instances, and the other method
 
 
-def test_with_a_memory_survivors_are_ranked_by_all_their_runs(tmp_path):
-    options = {**SMALL, "elites": 3, "generations": 4, "memory": True}
-    path = tmp_path / "memory.db"
-
-    def stop(evolution):
-        if len(evolution.generations) == 2:
-            raise StopIteration
-
-    rf.evolve(sphere(), store=path, workers=1, callback=stop, **options)
-    evolution = rf.evolve(sphere(), store=path, workers=1, **options)  # it remembers what was before the interruption
-    values: dict[str, list[float]] = {}
-    with Store.read(path) as store:
-        (experiment,) = store.experiments()
-        runs = store.runs(experiment)
-    for number, generation in enumerate(evolution.generations):
-        for run in runs:
-            if run.generation == number:
-                values.setdefault(run.heuristic, []).append(run.value)
-        means = [np.mean(values[each.id]) for each in generation.population]
-        assert generation.means[:, 0] == pytest.approx(means, rel=1e-12)
-        assert means == sorted(means)
-    assert max(map(len, values.values())) > 2 * SMALL["repeats"]
-    final = {
-        id: np.mean([run.value for run in runs if (run.generation, run.heuristic) == (FINAL, id)]) for id in values
-    }
-    chosen = [each.id for each in evolution.final.population]
-    assert evolution.final.means[:, 0] == pytest.approx([final[id] for id in chosen], rel=1e-12)  # fresh seeds only
-
-
 def test_fresh_instances_are_the_same_for_all_heuristics_and_others_each_repeat():
     variant = rf.problem("sphere", 4, "shifted", 1)
     one, other = (variant.instance(seed) for seed in (5, 6))
@@ -603,13 +574,11 @@ def test_children_of_unlike_parents_and_of_like_ones_are_all_heuristics():
         ({"method": "guess"}, "choice for `method`"),
         ({"tie": 2}, "tie must be a number from 0 to 1"),
         ({"fresh": "yes"}, "fresh must be True or False"),
-        ({"memory": 1}, "memory must be True or False"),
         ({"goals": (1.0,)}, "got 1 for sphere-.*a single problem"),
         ({"goals": 3.0}, "goals must be numbers, one for each problem; got 3.0"),
         ({"goals": ["a", "b"]}, "goals must be numbers"),
         ({"goals": (1.0, 0.0)}, "finite and not 0"),
         ({"goals": (1.0, 2.0), "margin": 0.0}, "margin must be a number above 0 and at most 1; got 0.0"),
-        ({"stride": 0}, "stride must be a number above 0 and at most 1; got 0"),
         ({"goals": (1.0, 2.0), "criterion": "sizes"}, "criterion 'sizes' and tie 0 beside goals"),
     ],
 )

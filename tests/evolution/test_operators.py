@@ -98,17 +98,16 @@ def test_a_varied_tree_keeps_its_structure_and_stays_in_the_grammar(grammar, see
             assert new == old
 
 
-@pytest.mark.parametrize(("given", "low", "high"), [((), 0.05, 0.11), ((0.02,), 0.015, 0.021)])
-def test_a_third_of_the_numbers_is_shifted_a_little(given, low, high):
+def test_a_third_of_the_numbers_is_shifted_a_little():
     rng, shifts, count = np.random.default_rng(1), [], 0
     for seed in range(400):
         before = tree(PAPER, seed)
-        for (_, field, old), (_, _, new) in zip(nodes(before), nodes(PAPER.varied(before, rng, *given)), strict=True):
+        for (_, field, old), (_, _, new) in zip(nodes(before), nodes(PAPER.varied(before, rng)), strict=True):
             if field.range is not None and field.kind is float and not field.range.log:
                 count += 1
                 shifts += [(new - old) / (field.range.high - field.range.low)] if new != old else []
     assert 0.28 < len(shifts) / count < 0.38
-    assert low < np.std(shifts) < high
+    assert 0.05 < np.std(shifts) < 0.11
 
 
 def test_children_are_refined_only_if_that_is_asked_for():
@@ -123,18 +122,6 @@ def test_children_are_refined_only_if_that_is_asked_for():
         )
 
     assert new_numbers(0.0) < new_numbers(1.0) / 5  # twins are mutated in any case
-
-
-def test_the_stride_reaches_the_children():
-    parents = [tree(PAPER, seed) for seed in range(20)]
-
-    def children(stride):
-        chosen = Settings(population=20, mutation=0.0, refinement=1.0, stride=stride)
-        return breed(parents, chosen, PAPER, np.random.default_rng(3))
-
-    assert children(0.1) != children(0.01)
-    assert "stride" not in Settings().to_dict()
-    assert Settings(stride=0.01).to_dict()["stride"] == 0.01
 
 
 def test_random_trees_reach_every_production_evenly():

@@ -44,9 +44,6 @@ _breeding = options(
     click.option(
         "--refinement", type=click.FloatRange(0, 1), default=0.0, metavar="P", help="Chance that numbers are shifted."
     ),
-    click.option(
-        "--stride", type=float, default=0.1, metavar="P", help="How far they are shifted, as a share of their ranges."
-    ),
     click.option("--samples", type=SAMPLES, default=10_000, metavar="N", help="Points of a design's re-estimate."),
     click.option("--finalists", type=COUNT, default=5, metavar="N", help="Best that are compared at the end."),
     click.option("--final-repeats", type=COUNT, default=100, metavar="N", help="Runs of each of them, on new seeds."),
@@ -57,7 +54,6 @@ _breeding = options(
     click.option(
         "--margin", type=float, default=0.1, metavar="P", help="Share by which a goal is missed if half lost."
     ),
-    click.option("--memory", is_flag=True, help="Compare by all runs so far, not only this generation's."),
     click.option("--tie", type=click.FloatRange(0, 1), default=0.0, metavar="P", help="Differences that are none."),
     choice("--method", "By genetic programming, or halving a random crowd", ("breed", "race")),
     choice("--on-failure", "What a failed evaluation does", ON_FAILURE),

@@ -45,10 +45,10 @@ def evolve(
         time_limit: Seconds after which a run has failed; for objectives that hang. Runs then have processes.
         callback: Called with the evolution after each generation; it may raise `StopIteration` to stop for now.
         **settings: `population` (50), `first` (as many), `start` (nobody), `generations` (40), `repeats` (20),
-            `budget` (2000), `tournament` (3), `elites` (2), `mutation` (0.3), `refinement` (0), `stride` (0.1),
-            `samples` (10,000), `finalists` (5), `final_repeats` (100), `race` (0; a level such as 0.05, or `True`, for
-            one), `fresh` (no), `criterion` ("ranks"), `goals` (none), `margin` (0.1), `memory` (no), `tie` (0),
-            `method` ("breed"), `on_failure` ("raise") and `seed` (1); see `Settings`.
+            `budget` (2000), `tournament` (3), `elites` (2), `mutation` (0.3), `refinement` (0), `samples` (10,000),
+            `finalists` (5), `final_repeats` (100), `race` (0; a level such as 0.05, or `True`, for one), `fresh` (no),
+            `criterion` ("ranks"), `goals` (none), `margin` (0.1), `tie` (0), `method` ("breed"), `on_failure` ("raise")
+            and `seed` (1); see `Settings`.
 
     Returns:
         The evolution, with its `champion`, its last `population`, and all `generations`.

@@ -24,8 +24,7 @@ class Generation:
     Attributes:
         number: 0 for the first, `FINAL` for the comparison of the finalists.
         population: The heuristics, best first.
-        means: The mean value of each on each problem (population, problems), by which it was ranked: with `memory`, of
-            all its runs so far; +inf after a failure.
+        means: The mean value of each on each problem (population, problems); +inf after a failure.
         repeats: How many runs on each problem each got (population,): fewer than all if it dropped out of a race.
     """
 

@@ -74,7 +74,7 @@ def _child(
         others = [point for point in grammar.cuts_of(child) if point != cut] or [cut]
         child = mutate(child, _drawn(others, rng), grammar, rng)
     if settings.refinement and rng.random() < settings.refinement:
-        child = grammar.varied(child, rng, settings.stride)
+        child = grammar.varied(child, rng)
     return child
 
 

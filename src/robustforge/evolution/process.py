@@ -43,7 +43,6 @@ class Process:
         self._done = Counter(run.generation for run in stored)
         self._newcomers: Sequence[Heuristic] = ()
         self._doubtful: list[Run] = []
-        self._past: dict[str, tuple[Floats, int]] = {}
         evolution.reasons.update(run.failure for run in stored if run.failure)
         evolution.progress.found = len(self._runs)
         evolution.progress.started = time.monotonic()
@@ -112,8 +111,6 @@ class Process:
                 self._skip(int((~stay).sum()) * (repeats - lap) * self._count)
                 running = running[stay]
         means = np.array([self._means(number, id, int(lap)) for id, lap in zip(ids, places, strict=True)])
-        if self._settings.memory and number != FINAL:
-            means = np.array([self._remembered(id, means[k], int(places[k])) for k, id in enumerate(ids)])
         groups = [group for group in (running, *behind[::-1]) if group.size]
         best_first = np.concatenate([group[self._best_first(means[group])] for group in groups])
         whole = np.isfinite(means[best_first]).all(axis=1)
@@ -121,12 +118,6 @@ class Process:
         made = Generation(number, tuple(population[int(k)] for k in best_first), means[best_first], places[best_first])
         self._store.add_generation(self._begun, number, [ids[k] for k in best_first])
         return made
-
-    def _remembered(self, id: str, means: Floats, repeats: int) -> Floats:
-        """Return the means of a heuristic's runs in this generation and in all before it."""
-        total, count = self._past.get(id, (np.zeros(self._count), 0))
-        self._past[id] = total + repeats * means, count + repeats
-        return np.asarray(self._past[id][0] / self._past[id][1])
 
     def _best_first(self, means: Floats) -> Order:
         """Rank heuristics by their means, as the settings say."""

@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 from robustforge.engine.optimizer import OnFailure
 from robustforge.errors import EvolutionError, UnknownNameError
 from robustforge.heuristic import Heuristic, heuristic
-from robustforge.heuristic.grammar import STRIDE
 
 DEFAULT_GRAMMAR = "extended"
 """What heuristics are bred from if nobody says."""
@@ -40,7 +39,6 @@ class Settings:
         elites: Best heuristics that survive unchanged.
         mutation: Chance that a child is mutated.
         refinement: Chance that a third of a child's numbers are shifted a little; the paper knows no such step.
-        stride: How far they are shifted, as a share of their ranges: the standard deviation.
         samples: Points of the re-estimate at the returned design.
         finalists: Best heuristics of the last generation that are compared once more.
         final_repeats: Runs of each finalist on each problem, on fresh seeds.
@@ -54,8 +52,6 @@ class Settings:
             them they lose on average: half of a goal that is missed by the margin, more of one missed by more. Being
             better counts, too, up to half the margin.
         margin: That miss, as a share of the goal.
-        memory: Whether heuristics that survive are compared by the means of all their runs so far, and not of those in
-            this generation only.
         tie: Differences that are none in the comparison over several problems, as a share of the way from the best to
             the median of the first generation.
         method: "breed", by genetic programming, or "race": many random heuristics, the better half of which gets
@@ -74,7 +70,6 @@ class Settings:
     elites: int = 2
     mutation: float = 0.3
     refinement: float = 0.0
-    stride: float = STRIDE
     samples: int = 10_000
     finalists: int = 5
     final_repeats: int = 100
@@ -83,7 +78,6 @@ class Settings:
     criterion: Criterion = "ranks"
     goals: tuple[float, ...] = ()
     margin: float = 0.1
-    memory: bool = False
     tie: float = 0.0
     method: Method = "breed"
     on_failure: OnFailure = "raise"
@@ -126,13 +120,10 @@ class Settings:
                 raise EvolutionError(f"{name} must be a number from 0 to {most:g}", f"got {value!r}")
             object.__setattr__(self, name, float(value))
         object.__setattr__(self, "goals", self._checked_goals())
-        for name in ("margin", "stride"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0.0 < value <= 1.0:
-                raise EvolutionError(f"{name} must be a number above 0 and at most 1", f"got {value!r}")
-        for name in ("fresh", "memory"):
-            if not isinstance(getattr(self, name), bool):
-                raise EvolutionError(f"{name} must be True or False", f"got {getattr(self, name)!r}")
+        if not isinstance(self.margin, (int, float)) or isinstance(self.margin, bool) or not 0.0 < self.margin <= 1.0:
+            raise EvolutionError("margin must be a number above 0 and at most 1", f"got {self.margin!r}")
+        if not isinstance(self.fresh, bool):
+            raise EvolutionError("fresh must be True or False", f"got {self.fresh!r}")
         words = (("on_failure", OnFailure), ("criterion", Criterion), ("method", Method))
         for name, allowed in words:
             if getattr(self, name) not in get_args(allowed):
@@ -188,12 +179,10 @@ _LATER = {
     "first": 0,
     "start": [],
     "refinement": 0.0,
-    "stride": STRIDE,
     "fresh": False,
     "criterion": "ranks",
     "goals": [],
     "margin": 0.1,
-    "memory": False,
     "tie": 0.0,
     "method": "breed",
 }

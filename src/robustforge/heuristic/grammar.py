@@ -25,8 +25,8 @@ from robustforge.heuristic.tree import Path
 
 C = TypeVar("C", bound=Component)
 
-VARIED_SHARE, STRIDE = 1 / 3, 0.1
-"""How many numbers are shifted when a tree is varied, and how far by default, as a share of their ranges."""
+VARIED_SHARE, VARIED_STEP = 1 / 3, 0.1
+"""How many numbers are shifted when a tree is varied, and how far, as a share of their ranges."""
 
 _TRIES = 1000
 
@@ -92,16 +92,15 @@ class Grammar:
         """Derive what stands in a field at random."""
         return self.derive(field.kind, rng) if field.is_component else _random_value(field, rng)
 
-    def varied(self, part: C, rng: np.random.Generator, stride: float = STRIDE) -> C:
+    def varied(self, part: C, rng: np.random.Generator) -> C:
         """Return a component with a third of its numbers, and of those below it, shifted a little in their ranges.
 
-        Everything that is no number stays as it is. A shift is normal, on the logarithmic scale where there is one; its
-        deviation is the stride, a share of the range.
+        Everything that is no number stays as it is. A shift is normal with a deviation of a tenth of the range, on the
+        logarithmic scale where there is one.
         """
         for _ in range(_TRIES):
             values = {
-                field.name: self._varied(field, getattr(part, field.name), rng, stride)
-                for field in self.fields(type(part))
+                field.name: self._varied(field, getattr(part, field.name), rng) for field in self.fields(type(part))
             }
             try:
                 return part.replace(**values)
@@ -109,12 +108,12 @@ class Grammar:
                 continue
         return part
 
-    def _varied(self, field: Field, value: Any, rng: np.random.Generator, stride: float) -> Any:
+    def _varied(self, field: Field, value: Any, rng: np.random.Generator) -> Any:
         if field.is_component:
-            return self.varied(value, rng, stride)
+            return self.varied(value, rng)
         if field.range is None or rng.random() >= VARIED_SHARE:
             return value
-        return _shifted(field.kind, field.range, value, rng.standard_normal() * stride)
+        return _shifted(field.kind, field.range, value, rng.standard_normal() * VARIED_STEP)
 
     def holds(self, part: Component, kind: Kind = None) -> bool:
         """Whether a heuristic, or a part of one, can be derived by this grammar; a part where this kind is wanted."""

@@ -141,13 +141,12 @@ def _general(dimension: int) -> dict[str, Any]:
 
 _SEQUEL = {"margin": 0.04, "samples": 10_000, "refinement": 1.0, "seed": 42}
 
-_READ_LOWER = (0.036, 0.014, 0.029, 0.031, 0.005, 0.002, 0.085, 0.027, 0.065, 0.041)
-"""By what share 10,000 samples read lower than a million in 30 variables, problem by problem."""
-
 _SMALL = Scale(
     breeding={"population": 100, "first": 400, "generations": 25, **_RACE},
     breeding_large={"population": 60, "first": 240, "generations": 20},
     again={
+        "30d/multipeak-f1": {**_LARGER, "start": ("paper/30d/multipeak-f1",)},
+        "30d/multipeak-f2": {**_LARGER, "start": ("paper/30d/multipeak-f2",)},
         "30d/ackley": {**_LARGER, "start": ("paper/30d/ackley",)},
         "30d/rosenbrock": {**_LARGER, "start": ("paper/30d/rosenbrock",)},
         "100d/rastrigin": {"population": 150, "first": 600, "generations": 30, "seed": 11},
@@ -158,22 +157,6 @@ _SMALL = Scale(
         "100d/general": {**_general(100), "population": 60, "first": 240, "generations": 20},
     },
     sequels={
-        "30d/general": {
-            **_SEQUEL,
-            "goals": tuple(
-                mean - share * abs(mean) for mean, share in zip(_general(30)["goals"], _READ_LOWER, strict=True)
-            ),
-            "memory": True,
-            "stride": 0.05,
-            "mutation": 0.15,
-            "elites": 16,
-            "start": 24,
-            "population": 48,
-            "generations": 36,
-            "repeats": 10,
-            "finalists": 16,
-            "final_repeats": 150,
-        },
         "100d/general": {
             **_SEQUEL,
             "population": 24,
@@ -184,7 +167,7 @@ _SMALL = Scale(
             "final_repeats": 60,
         },
     },
-    literal=("30d/general",),
+    literal=("30d/multipeak-f1", "30d/multipeak-f2", "30d/general"),
     tuning=_TUNING,
     tuning_large={"population": 10, "generations": 4},
     runs=200,
