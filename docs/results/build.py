@@ -90,7 +90,9 @@ def tests_table(table: Table, dimension: int) -> str:
     names = [name for name in dict.fromkeys(row["contestant"] for row in own) if not _is_individual(name)]
     cells = {(row["problem"], row["contestant"]): row for row in own}
     rows = []
-    for problem in dict.fromkeys(row["problem"] for row in own):
+    for problem in sorted(
+        {row["problem"] for row in own}, key=lambda name: rf.problems().index(tables.plain_name(name))
+    ):
         champion = next((row for row in own if row["problem"] == problem and _is_individual(row["contestant"])), None)
         line = [champion, *(cells.get((problem, name)) for name in names)]
         rows.append([tables.plain_name(problem), *(_bold(cell) for cell in line)])

@@ -140,8 +140,10 @@ def _target(row: Mapping[str, str]) -> str:
 
 
 def _assessed(folder: Path) -> list[Assessed]:
+    """Return the runs in a folder, those of champions first, whenever they were made."""
     path = folder / archive.ASSESSED
-    return archive.read_assessed(path) if path.exists() else []
+    runs = archive.read_assessed(path) if path.exists() else []
+    return sorted(runs, key=lambda run: not run.name.startswith("champion/"))
 
 
 def _reached(folder: Path) -> Reached:
