@@ -145,7 +145,7 @@ def test_restrictions_reach_the_grammar():
     assert record["fingerprint"] == wanted.fingerprint
     assert record["fingerprint"] != rf.grammar("extended").fingerprint
     shown = run("grammar", "extended", *options).stdout
-    assert "<Network>            ::= Ring | Global\n" in shown
+    assert "<Network>            ::= Ring <itself> | Global\n" in shown
     assert re.search(r"only +network=Ring,global\n +without +leh\n +fix +Swarm.group=20\n", shown)
 
 
