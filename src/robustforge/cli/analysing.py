@@ -37,8 +37,8 @@ def analyse(
 
     \b
     Components: inner, extent, baseline, movement, network, group, stopping,
-    n_dorm, n_pbest, mutation, relocation, r3; beyond the paper outer, clamp, order,
-    structure, restart, returned, final.
+    n_dorm, n_pbest, mutation, relocation, r3; beyond the paper outer, clamp,
+    order, structure, restart, returned, final.
     """
     from robustforge.analysis import read_evidence
     from robustforge.cli import analyses, screens
