@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -138,11 +139,14 @@ def show_analysis(record: Record, folder: str | None) -> None:
     for pool in record["pools"]:
         parts += [*_heading(pool), title("What they are made of"), "", *_proportions(pool), ""]
         parts += [title("The best of each"), "", *_best(pool["best"])]
-        if pool["effects"] is not None and pool["heuristics"] >= LEAST:
-            parts += [title("What goes with a good place"), "", *_effects(pool["effects"]), ""]
-            parts += [title("What matters together"), "", *_pairs(pool["pairs"]), ""]
-        elif pool["effects"] is not None:
-            parts += [Text(f"Fewer than {LEAST} heuristics say nothing about what matters.", style="dim"), ""]
+        if pool["effects"] is None:
+            continue
+        if any(math.isnan(row["effect"]) for row in pool["effects"]):
+            few = f"What matters is not told by fewer than {LEAST} random heuristics: evolve --first 400 has enough."
+            parts += [Text(few, style="dim"), ""]
+            continue
+        parts += [title("What goes with a good place"), "", *_effects(pool["effects"]), ""]
+        parts += [title("What matters together"), "", *_pairs(pool["pairs"]), ""]
     hint = f"Tables written to {folder}." if folder else "--component KEY shows one from the best tenth to the worst."
     show(*parts, *_not_begun(record), Text(hint, style="dim"))
 
