@@ -114,10 +114,23 @@ def test_also_where_heuristics_failed(tmp_path):
     json.loads((tmp_path / "evolution.json").read_text(), parse_constant=refuse)
 
 
-def test_the_oldest_comes_first_whatever_the_folders_are_called(tmp_path):
-    for name, begun in (("a", "2026-03"), ("b", "2026-01"), ("c", "2026-02")):
-        archive.write_outcome(outcome(name, begun=begun), tmp_path / name)
-    assert [each.name for each in archive.read(tmp_path).outcomes] == ["b", "c", "a"]
+def bred_for(name, dimension, *problems):
+    settings = {"budget": 100, "problems": [{"name": each, "dimension": dimension} for each in problems]}
+    bred = (Bred(rf.heuristic("rpso"), 0, 1, (0.5,) * len(problems)),)
+    return outcome(name, problems=problems, settings=settings, bred=bred)
+
+
+def test_evolutions_come_by_variables_and_problem_whatever_the_folders_are_called(tmp_path):
+    every = [
+        bred_for("z", 5, "rastrigin-5d"),
+        bred_for("b", 5, "ackley-5d"),
+        bred_for("y", 5, "own"),
+        bred_for("x", 5, "rastrigin-5d", "own"),
+        bred_for("a", 30, "sphere-30d"),
+    ]
+    for each in every:
+        archive.write_outcome(each, tmp_path / each.name)
+    assert [each.name for each in archive.read(tmp_path).outcomes] == ["z", "b", "y", "x", "a"]
     assert [each.name for each in read_evidence(tmp_path, ["a", "b"]).outcomes] == ["a", "b"]
     with pytest.raises(UnknownNameError, match="run in this folder"):
         read_evidence(tmp_path, ["d"])

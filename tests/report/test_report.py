@@ -221,6 +221,15 @@ def test_the_best_and_those_like_it_are_bold_and_controls_are_marked(html):
     assert sorted(bold) == ["bred for it"] * 3 + ["general"] * 3
 
 
+def test_problems_stand_in_the_order_of_the_paper_and_others_by_name():
+    own = [rf.Problem(lambda x: float(x @ x), [(-1, 1)] * 5, rf.Ball(0.1), name=name) for name in ("b", "a")]
+    given = [own[0], rf.problem("sphere", 5), own[1], rf.problem("rastrigin", 5)]
+    runs = [run for problem in given for run in assessed(problem, "rpso", "0" * 16, 1.0)]
+    html = made(Evidence("s.db", (), tuple(runs), running=False))
+    found = re.findall(r"<summary><strong>(.*?)</strong>", section(html, "results"))
+    assert found == ["rastrigin-5d", "sphere-5d", "a", "b"]
+
+
 def test_champions_that_ran_on_their_own_problem_share_a_column(html):
     assert "bred for it" in texts(section(html, "results"))
     crossed = full_evidence()

@@ -18,7 +18,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from robustforge.analysis.evidence import Bred, Evidence, Outcome, check_assessed, check_settings
+from robustforge.analysis.evidence import Bred, Evidence, Outcome, check_assessed, check_settings, standing
 from robustforge.errors import StoreError, UnknownNameError
 from robustforge.heuristic import Heuristic
 from robustforge.store import Assessed
@@ -59,8 +59,13 @@ def read(folder: Path, names: Sequence[str] = ()) -> Evidence:
     for name in names:
         if name not in known:
             raise UnknownNameError("run in this folder", name, known, f"robustforge analyse {folder}")
-    chosen = [known[name] for name in dict.fromkeys(names)] or sorted(outcomes, key=lambda outcome: outcome.begun)
+    chosen = [known[name] for name in dict.fromkeys(names)] or sorted(outcomes, key=_place)
     return Evidence(str(folder), tuple(chosen), tuple(assessed), running=False)
+
+
+def _place(outcome: Outcome) -> tuple[Any, ...]:
+    """Sort evolutions by their variables, then by problem; those of several problems last."""
+    return outcome.dimensions, len(outcome.problems) > 1, standing(outcome.problems[0]), outcome.name
 
 
 def write_outcome(outcome: Outcome, folder: Path) -> None:

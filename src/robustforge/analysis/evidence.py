@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from robustforge.heuristic import Heuristic
+from robustforge.problem import problems
 from robustforge.store import Assessed
 
 
@@ -78,7 +79,7 @@ class Evidence:
 
     Attributes:
         where: The store or the folder.
-        outcomes: Its evolutions, the oldest first.
+        outcomes: Its evolutions; those of a store the oldest first, those of a folder by their problems.
         assessed: Its assessed runs.
         running: Whether somebody is writing to it.
     """
@@ -102,6 +103,12 @@ def pooled(outcomes: Iterable[Outcome]) -> dict[tuple[int, ...], list[Outcome]]:
         if outcome.bred:
             pools.setdefault(outcome.dimensions, []).append(outcome)
     return {dimensions: pools[dimensions] for dimensions in sorted(pools)}
+
+
+def standing(problem: str) -> tuple[int, str]:
+    """Return where a problem stands among others: the test problems in the order of the paper, then all by name."""
+    known = problems()
+    return next((place for place, name in enumerate(known) if problem.startswith(f"{name}-")), len(known)), problem
 
 
 def check_settings(settings: Any) -> None:

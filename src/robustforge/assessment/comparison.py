@@ -8,7 +8,7 @@ table, stands beside it. A run that failed counts as +inf everywhere.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -37,7 +37,8 @@ class Comparison:
         contestants: The contestants' labels, likewise.
         cells: One row per problem and contestant: `runs`, `mean`, `median`, `p` against the best of the problem and
             `p_holm`, `a12` (the chance that a run of the best is below one of this), `is_best` and `is_tied`.
-        ranks: One row per contestant: `average_rank` over the problems that all took part in, `best_on` and `tied_on`.
+        ranks: One row per contestant: `average_rank` over the problems that all took part in, `best_on` and `tied_on`
+            of those that several took part in.
     """
 
     measure: Measure
@@ -229,13 +230,15 @@ def _ranks(problems: Sequence[str], contestants: Sequence[str], cells: Sequence[
     shared = [problem for problem in problems if all((problem, label) in means for label in contestants)]
     table = np.array([[means[problem, label] for problem in shared] for label in contestants])
     ranks = mean_ranks(table) if shared else np.full(len(contestants), np.nan)
+    entrants = Counter(row["problem"] for row in cells)
+    contested = [row for row in cells if entrants[row["problem"]] > 1]
     return Table(
         {
             "contestant": label,
             "average_rank": float(ranks[k]),
             "problems": len(shared),
-            "best_on": sum(row["is_best"] for row in cells if row["contestant"] == label),
-            "tied_on": sum(row["is_tied"] for row in cells if row["contestant"] == label),
+            "best_on": sum(row["is_best"] for row in contested if row["contestant"] == label),
+            "tied_on": sum(row["is_tied"] for row in contested if row["contestant"] == label),
         }
         for k, label in enumerate(contestants)
     )

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from robustforge.analysis import Evidence
+from robustforge.analysis.evidence import standing
 from robustforge.assessment.comparison import Comparison, anytime, comparison, grouped, measured, summaries
 from robustforge.report import figures
 from robustforge.report.drawing import LINES
@@ -49,7 +50,7 @@ def fields(evidence: Evidence) -> list[Field]:
     """Return the assessed runs by the number of variables and of samples."""
     bred = {outcome.champion.id for outcome in evidence.outcomes if outcome.champion is not None}
     alike: dict[tuple[int, int], list[Assessed]] = defaultdict(list)
-    for run in evidence.assessed:
+    for run in sorted(evidence.assessed, key=lambda run: standing(run.problem_name)):
         alike[int(json.loads(run.problem).get("dimension", 0)), run.samples].append(run)
     return [_field(*numbers, _merged(runs, evidence), bred) for numbers, runs in sorted(alike.items())]
 
@@ -185,7 +186,7 @@ def _ranks(field: Field, compared: Comparison) -> list[Record]:
             "name": row["contestant"],
             "kind": field.kinds[row["contestant"]],
             "rank": number(row["average_rank"], 3),
-            "shared": row["problems"],
+            "shared": "one problem" if row["problems"] == 1 else f"{row['problems']} problems",
             "best": row["best_on"],
             "tied": row["tied_on"],
             "ran": len(ran[row["contestant"]]),
