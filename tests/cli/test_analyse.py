@@ -41,7 +41,11 @@ def outcome(name, dimension, count, seed, finished=True, first=None):
     return Outcome(name, ("p",), settings, {}, bred, (), champion, finished, 0, 0, 0.0, f"2026-0{seed}", None)
 
 
-POOL = [outcome("30d/one", 30, 90, 1), outcome("30d/two", 30, 60, 2, finished=False), outcome("5d/small", 5, 60, 3, first=19)]
+POOL = [
+    outcome("30d/one", 30, 90, 1),
+    outcome("30d/two", 30, 60, 2, finished=False),
+    outcome("5d/small", 5, 60, 3, first=19),
+]
 
 
 @pytest.fixture(scope="module")

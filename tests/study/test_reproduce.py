@@ -281,8 +281,8 @@ def test_a_comparator_keeps_the_structure_of_its_preset(name):
 def test_the_paper_has_22_cases_and_their_names_tell_them_apart():
     every = (*cases.champions(), *cases.comparators())
     assert len(cases.champions()) == 22
-    assert len(cases.comparators()) == 11
-    assert len({case.name for case in every}) == len({case.contestant for case in every}) == 33
+    assert len(cases.comparators()) == 12
+    assert len({case.name for case in every}) == len({case.contestant for case in every}) == 34
     assert Case(30, "rastrigin").name == "30d/rastrigin"
     assert Case(100, "rpso+dd").name == "100d/comparator/rpso+dd"
     assert Case(100, "rpso+dd").contestant == "comparator/100d/rpso+dd"
@@ -296,4 +296,4 @@ def test_every_scale_makes_sense(name):
     for case in (*cases.champions(), *cases.comparators()):
         rf.evolution.Settings(**scale.settings(case))
     assert list(scale.stages) == sorted(scale.stages)
-    assert scale.stages[-1] >= max(scale.runs, scale.side_runs, scale.control_runs)  # nobody is left short
+    assert scale.stages[-1] >= max(scale.runs, scale.side_runs, scale.variant_runs)  # nobody is left short

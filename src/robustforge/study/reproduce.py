@@ -161,11 +161,10 @@ class _Study:
             for case in champions():
                 if case.dimension == dimension and case.target != GENERAL:
                     yield Part(folder, (self._contestant(case),), case.problems, side, samples)
-            yield Part(folder, controls, originals(dimension), min(side, scale.control_runs), samples)
+            yield Part(folder, controls, originals(dimension), side, samples)
             moved, folder = variants(dimension, scale.seeds), f"{dimension}d/variants"
-            yield Part(folder, (general,), moved, side, samples)
-            few = -(-scale.control_runs // 4)
-            yield Part(folder, controls[:ON_VARIANTS], moved, few, samples)
+            yield Part(folder, (general,), moved, scale.variant_runs, samples)
+            yield Part(folder, controls[:ON_VARIANTS], moved, -(-side // 4), samples)
 
     def _contestant(self, case: Case, budget: int | None = None) -> Contestant:
         name = case.contestant if budget is None else f"{case.contestant}@{budget}"

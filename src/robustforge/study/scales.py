@@ -34,9 +34,9 @@ class Scale:
         tuning_large: What is different in 100 variables.
         runs: Of each champion, in the assessment that stands beside the paper's table.
         samples: Points around each of their designs.
-        side_runs: Of everybody in the comparison by test, and of the general champions on variants.
+        side_runs: Of everybody in the comparison by test; of controls on variants a quarter, for each seed.
+        variant_runs: Of the general champions on variants, for each seed.
         side_samples: Points around each of those designs.
-        control_runs: Of controls there, at most; on variants a quarter of them for each seed.
         attack: Whether designs are attacked.
         stages: Runs after which the assessments take turns, so that what is interrupted is balanced.
         seeds: Of the variants.
@@ -54,8 +54,8 @@ class Scale:
     runs: int
     samples: int
     side_runs: int
+    variant_runs: int
     side_samples: int
-    control_runs: int
     attack: bool
     stages: tuple[int, ...]
     seeds: tuple[int, ...]
@@ -149,7 +149,14 @@ _SMALL = Scale(
         "30d/multipeak-f2": {**_LARGER, "start": ("paper/30d/multipeak-f2",)},
         "30d/ackley": {**_LARGER, "start": ("paper/30d/ackley",)},
         "30d/rosenbrock": {**_LARGER, "start": ("paper/30d/rosenbrock",)},
-        "100d/rastrigin": {"population": 150, "first": 600, "generations": 30, "seed": 11},
+        "100d/rastrigin": {
+            **_LARGER_100,
+            "population": 150,
+            "first": 600,
+            "generations": 30,
+            "start": ("paper/100d/rastrigin",),
+        },
+        "100d/multipeak-f1": {**_LARGER_100, "samples": 10_000, "start": ("paper/100d/multipeak-f1",)},
         "100d/multipeak-f2": {**_LARGER_100, "samples": 10_000, "start": ("paper/100d/multipeak-f2",)},
         "100d/sawtooth": {**_LARGER_100, "start": ("paper/100d/sawtooth",)},
         "100d/rosenbrock": {**_LARGER_100, "start": ("paper/100d/rosenbrock",)},
@@ -167,14 +174,21 @@ _SMALL = Scale(
             "final_repeats": 60,
         },
     },
-    literal=("30d/multipeak-f1", "30d/multipeak-f2", "30d/general"),
+    literal=(
+        "30d/multipeak-f1",
+        "30d/multipeak-f2",
+        "30d/rosenbrock",
+        "30d/general",
+        "100d/rastrigin",
+        "100d/multipeak-f1",
+    ),
     tuning=_TUNING,
     tuning_large={"population": 10, "generations": 4},
     runs=200,
     samples=1_000_000,
-    side_runs=50,
+    side_runs=20,
+    variant_runs=50,
     side_samples=100_000,
-    control_runs=20,
     attack=True,
     stages=(20, 50, 200),
     seeds=(1, 2, 3),
@@ -194,8 +208,8 @@ SCALES = {
         runs=3,
         samples=500,
         side_runs=2,
+        variant_runs=2,
         side_samples=200,
-        control_runs=2,
         attack=False,
         stages=(2, 3),
         seeds=(1,),
@@ -213,7 +227,7 @@ SCALES = {
         tuning={**_TUNING, "population": 50, "generations": 20, "repeats": 20},
         tuning_large={},
         side_runs=200,
-        control_runs=200,
+        variant_runs=200,
     ),
 }
 
