@@ -57,12 +57,11 @@ class UnknownNameError(RobustforgeError):
     def __init__(self, kind: str, name: str, known: Iterable[str], listing: str) -> None:
         names = sorted(known)
         close = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.4)
-        every = f"all {len(names)}" if len(names) > 1 else "what there is"
         hint = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
         super().__init__(
             f"a {kind} must be one that exists",
             f"there is no {name!r}",
-            f"{hint}`{listing}` lists {every}",
+            f"{hint}`{listing}` lists what there is",
         )
 
 

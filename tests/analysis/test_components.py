@@ -133,6 +133,15 @@ def test_what_is_beyond_the_paper_keeps_its_title_and_is_shown_where_it_varies()
     assert "clamp" not in best_components([outcome(bred())]).columns
 
 
+def test_the_best_show_what_varies_among_all_that_was_bred():
+    descent = DescentSearch(sigma=0.5, sigma_limit=0.01, min_step=0.1)
+    single = Bred(GENERAL.replace(outer=descent), 0, 20, (3.0,))
+    (row,) = best_components([outcome(single, bred())])
+    assert row["outer"] == "Descent search"
+    assert row["group"] == row["network"] == "Not applicable"
+    assert isinstance(row["extent"], int)
+
+
 def test_proportions_worked_out_by_hand():
     long, short = of_forms("RRPRGGPP"), of_forms("GR")  # top thirds of 3 (8 / 3, rounded up) and 1
     table = proportions([long, short])
@@ -143,8 +152,8 @@ def test_proportions_worked_out_by_hand():
         ("PSO", 3, 1),
         ("GA", 3, 1),
     ]
-    assert [row["all"] for row in rows] == [0.4, 0.3, 0.3]
-    assert [row["top_third"] for row in rows] == [0.5, 0.25, 0.25]
+    assert [row["all"] for row in rows] == [(3 / 8 + 1 / 2) / 2, 3 / 8 / 2, (2 / 8 + 1 / 2) / 2]  # both weigh the same
+    assert [row["top_third"] for row in rows] == pytest.approx([2 / 3 / 2, 1 / 3 / 2, 1 / 2])
     networks = [row for row in table if row["component"] == "network"]
     assert [row["count"] for row in networks] == [0, 0, 10, 0, 0, 0, 0]
     assert [row["alternative"] for row in networks] == list(alternatives("network"))
@@ -163,9 +172,9 @@ def test_deciles_worked_out_by_hand():
     ]
     shares = {(row["decile"], row["alternative"]): row["share"] for row in table}
     for decile in range(1, 11):
-        assert shares[decile, "GA"] == pytest.approx(1 / 3)
-        assert shares[decile, "Random"] == pytest.approx(2 / 3 if decile <= 2 else 0)
-        assert shares[decile, "PSO"] == pytest.approx(0 if decile <= 2 else 2 / 3)
+        assert shares[decile, "GA"] == pytest.approx(1 / 2)
+        assert shares[decile, "Random"] == pytest.approx(1 / 2 if decile <= 2 else 0)
+        assert shares[decile, "PSO"] == pytest.approx(0 if decile <= 2 else 1 / 2)
 
 
 def test_tenths_that_nobody_is_in_have_no_rows():
@@ -191,11 +200,12 @@ def test_cross_tables_worked_out_by_hand():
     top, every = cross_table(pool, "inner", "group"), cross_table(pool, "inner", "group", top=False)
     assert top.columns == ["first", "second", "share", "count"]
     assert len(top) == len(every) == 3 * 5
-    assert picked(top, first="Random", second="[2-10]")["share"] == pytest.approx(1 / 3)
-    assert picked(top, first="Random", second="[11-20]")["share"] == pytest.approx(1 / 3)
+    assert picked(top, first="Random", second="[2-10]")["share"] == pytest.approx(1 / 4)  # half of half the pool
+    assert picked(top, first="Random", second="[11-20]")["share"] == pytest.approx(1 / 4)
+    assert picked(top, first="GA", second=">40")["share"] == pytest.approx(1 / 2)
     assert picked(top, first="GA", second=">40")["count"] == 1
     assert picked(top, first="PSO", second="[2-10]")["share"] == 0
-    assert picked(every, first="PSO", second="[2-10]")["share"] == pytest.approx(2 / 7)
+    assert picked(every, first="PSO", second="[2-10]")["share"] == pytest.approx(2 / 6 / 2)
     assert sum(row["share"] for row in top) == pytest.approx(1)
 
 

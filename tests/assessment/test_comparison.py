@@ -103,6 +103,15 @@ def test_where_all_fail_all_are_tied():
     assert sum(row["is_best"] for row in found.cells) == 1
 
 
+def test_of_those_that_fail_at_times_the_best_fails_least():
+    often, once = [5.0, *[None] * 7], [*[1.0 + k / 10 for k in range(7)], None]
+    found = comparison([*runs("often", often), *runs("once", once), *runs("never ready", [None] * 8)])
+    assert cell(found.cells, "once")["is_best"]
+    assert not cell(found.cells, "often")["is_tied"]
+    assert cell(found.cells, "often")["mean"] == cell(found.cells, "once")["mean"] == math.inf
+    assert cell(found.cells, "once")["median"] == summaries(runs("once", once))[0]["median"] < math.inf
+
+
 def test_ranks_are_over_the_problems_that_all_took_part_in():
     found = comparison(
         [
@@ -193,6 +202,12 @@ def test_a_run_without_a_way_does_not_count():
     table = anytime([*curved("a", [2.0] * len(CHECKPOINTS)), *runs("a", [1.0, None])[1:]])
     assert {row["runs"] for row in table} == {1}
     assert len(table) == len(CHECKPOINTS)
+
+
+def test_a_design_that_is_infeasible_nearby_counts_on_the_way():
+    last = [2.0] * len(CHECKPOINTS)
+    table = anytime(curved("a", last, [*last[:-1], math.inf]))
+    assert [row["mean"] for row in table] == [*last[:-1], math.inf]
 
 
 def test_a_run_with_and_without_attack_is_one_run():

@@ -76,7 +76,8 @@ def test_the_runs_are_counted_while_they_are_made(tmp_path):
     ended = run("assess", "centre", *BOTH, "--no-attack", "--store", tmp_path / "s.db")
     assert ended.stderr.splitlines()[-1] == "12 of 12 runs"
     assert "left" in ended.stderr
-    assert "unknown" in ended.stdout  # what was not attacked
+    assert "ttacked" not in ended.stdout
+    assert "unknown" not in ended.stdout
 
 
 def test_a_comparison_on_the_screen(store):
@@ -95,6 +96,20 @@ def test_a_comparison_on_the_screen(store):
     assert "Wilcoxon's rank-sum test at 95%" in flat(text)
     alone = run("compare", "rpso+dd", "centre", "--problems", "sphere", *SMALL, "--store", store).stdout
     assert "over all problems" not in alone
+
+
+def test_a_comparison_by_attacks_has_the_samples_beside_them(store):
+    text = run("compare", "rpso+dd", "random", *BOTH, "--store", store, "--by", "attacked").stdout
+    (head, *_) = (line.split() for line in text.splitlines() if "median" in line)
+    assert head == ["contestant", "runs", "mean", "median", "sampled", "p", "Holm", "A12"]
+    mean, sampled = (float(text.split("random", 2)[1].split()[place].replace(",", "")) for place in (1, 3))
+    assert sampled < mean
+
+
+def test_one_run_is_a_run(tmp_path):
+    calm = ("--runs", "1", "--store", tmp_path / "s.db", "--no-attack", "--samples", "50", "--budget", "50")
+    text = run("assess", "random", "--problems", "sphere", "--dimension", "2", *calm).stdout
+    assert text.startswith("random: 1 run of 50 evaluations")
 
 
 def test_an_assessment_for_programs(store):

@@ -1,7 +1,8 @@
 """Which components the bred heuristics are made of, and which of them the best have (Section 5.3 of the paper).
 
 Every heuristic of an `Outcome` counts once. Top thirds and tenths are taken within each outcome, by position, and only
-then pooled: an evolution that was long, or a problem whose values are small, decides nothing for the others.
+then pooled, and a pooled share is the mean of those in the outcomes: an evolution that was long, or a problem whose
+values are small, decides nothing for the others.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import chain, product
+from typing import TypeVar
 
 from robustforge.analysis.evidence import Outcome
 from robustforge.components import Clamp, Final, Outer, Restart, Returned, Structure, Swarm
 from robustforge.errors import AssessmentError, UnknownNameError
 from robustforge.heuristic import Heuristic
-from robustforge.tables import Table
+from robustforge.tables import Record, Table
 
 COMPONENTS: Mapping[str, str] = {
     "inner": "Form of inner search",
@@ -41,6 +43,11 @@ COMPONENTS: Mapping[str, str] = {
 """What is looked at, in the paper's order and words; what is beyond the paper comes last, and is shown if it varies."""
 
 BEYOND_PAPER = ("outer", "clamp", "order", "structure", "restart", "returned", "final")
+Rows = list[dict[str, str]]
+"""The features of the heuristics of an outcome, best first."""
+
+Item = TypeVar("Item")
+
 NOT_APPLICABLE = "Not applicable"
 DECILES = 10
 
@@ -134,24 +141,36 @@ def proportions(outcomes: Sequence[Outcome]) -> Table:
         Rows of component, alternative, all and top_third (shares from 0 to 1), count and count_top. The top third of n
         heuristics is the first n / 3, rounded up. The paper's alternatives have a row even if nobody has them.
     """
-    pool = [feature_rows(outcome) for outcome in outcomes]
-    every = [row for rows in pool for row in rows]
-    top = [row for rows in pool for row in _top_third(rows)]
+    pool = _pool(outcomes)
+    tops = [_top_third(rows) for rows in pool]
     table = Table()
-    for component in varying(every):
-        count, count_top = (Counter(row[component] for row in rows) for rows in (every, top))
+    for component in varying(list(chain.from_iterable(pool))):
+        count, shares = _tallied([[row[component] for row in rows] for rows in pool])
+        count_top, shares_top = _tallied([[row[component] for row in rows] for rows in tops])
         table += [
             {
                 "component": component,
                 "alternative": alternative,
-                "all": count[alternative] / len(every),
-                "top_third": count_top[alternative] / len(top),
+                "all": shares.get(alternative, 0.0),
+                "top_third": shares_top.get(alternative, 0.0),
                 "count": count[alternative],
                 "count_top": count_top[alternative],
             }
             for alternative in _shown(component, count)
         ]
     return table
+
+
+def applicable(rows: Table) -> dict[str, list[Record]]:
+    """Return the rows of `proportions` by component, without components that nobody has."""
+    found: dict[str, list[Record]] = {}
+    for row in rows:
+        found.setdefault(row["component"], []).append(row)
+    return {
+        key: own
+        for key, own in found.items()
+        if any(row["count"] for row in own if row["alternative"] != NOT_APPLICABLE)
+    }
 
 
 def deciles(outcomes: Sequence[Outcome], component: str) -> Table:
@@ -166,15 +185,18 @@ def deciles(outcomes: Sequence[Outcome], component: str) -> Table:
         counted from 0, is in tenth 10 k / n, rounded down, plus 1. A tenth that nobody is in has no rows.
     """
     alternatives(component)  # refuses an unknown one
-    counts = [Counter[str]() for _ in range(DECILES)]
-    for outcome in outcomes:
-        rows = feature_rows(outcome)
+    tenths: list[list[list[str]]] = [[] for _ in range(DECILES)]
+    for rows in _pool(outcomes):
+        parts: list[list[str]] = [[] for _ in range(DECILES)]
         for place, row in enumerate(rows):
-            counts[DECILES * place // len(rows)][row[component]] += 1
-    shown = _shown(component, sum(counts, Counter[str]()))
+            parts[DECILES * place // len(rows)].append(row[component])
+        for tenth, part in zip(tenths, parts, strict=True):
+            tenth.append(part)
+    tallies = [_tallied(tenth) for tenth in tenths]
+    shown = _shown(component, sum((count for count, _ in tallies), Counter[str]()))
     return Table(
-        {"decile": decile, "alternative": alternative, "share": count[alternative] / count.total()}
-        for decile, count in enumerate(counts, 1)
+        {"decile": decile, "alternative": alternative, "share": shares.get(alternative, 0.0)}
+        for decile, (count, shares) in enumerate(tallies, 1)
         if count
         for alternative in shown
     )
@@ -184,17 +206,16 @@ def best_components(outcomes: Sequence[Outcome]) -> Table:
     """Return what each champion is made of, in the paper's words and order.
 
     Returns:
-        One row per outcome that has a champion: name, champion (its id), then each component; `group` and `extent` are
-        numbers, of particles and of points.
+        One row per outcome that has a champion: name, champion (its id), then each component that varies among what was
+        bred; `group` and `extent` are numbers, of particles and of points.
     """
-    chosen = [(outcome, outcome.champion) for outcome in outcomes if outcome.champion is not None]
-    budgets = [_budget(outcome) for outcome, _ in chosen]
-    found = [features(champion, budget) for (_, champion), budget in zip(chosen, budgets, strict=True)]
-    keys = [key for key in _BEST_ORDER if key in varying(found)]
+    shown = varying(list(chain.from_iterable(_pool(outcomes))))
+    keys = [key for key in _BEST_ORDER if key in shown]
     table = Table()
-    for (outcome, champion), budget, row in zip(chosen, budgets, found, strict=True):
-        parts = {**row, **_sizes(champion, budget)}
-        table.append({"name": outcome.name, "champion": champion.id, **{key: parts[key] for key in keys}})
+    for outcome in outcomes:
+        if outcome.champion is not None:
+            parts = _parts(outcome.champion, _budget(outcome))
+            table.append({"name": outcome.name, "champion": outcome.champion.id, **{key: parts[key] for key in keys}})
     return table
 
 
@@ -218,14 +239,13 @@ def cross_table(outcomes: Sequence[Outcome], first: str, second: str, top: bool 
         alternatives(component)  # refuses an unknown one
     if first == second:
         raise AssessmentError("a cross table is of two components", f"got {first} twice", "Name another one")
-    pool = [feature_rows(outcome) for outcome in outcomes]
-    rows = [row for rows in pool for row in (_top_third(rows) if top else rows)]
-    count = Counter((row[first], row[second]) for row in rows)
-    shown = [_shown(key, Counter(row[key] for row in rows)) for key in (first, second)]
+    pool = [_top_third(rows) if top else rows for rows in _pool(outcomes)]
+    count, shares = _tallied([[(row[first], row[second]) for row in rows] for rows in pool])
+    shown = [_shown(key, Counter(row[key] for row in chain.from_iterable(pool))) for key in (first, second)]
     return Table(
-        {"first": one, "second": other, "share": count[one, other] / len(rows), "count": count[one, other]}
+        {"first": one, "second": other, "share": shares.get((one, other), 0.0), "count": count[one, other]}
         for one, other in product(*shown)
-        if rows
+        if pool
     )
 
 
@@ -235,17 +255,33 @@ def varying(rows: Sequence[Mapping[str, str]]) -> list[str]:
     return list(shown) if rows else []
 
 
-def feature_rows(outcome: Outcome) -> list[dict[str, str]]:
+def feature_rows(outcome: Outcome) -> Rows:
     """Return the features of all heuristics of an outcome, best first."""
     budget = _budget(outcome)
     return [features(bred.heuristic, budget) for bred in outcome.bred]
+
+
+def _pool(outcomes: Sequence[Outcome]) -> list[Rows]:
+    return [feature_rows(outcome) for outcome in outcomes if outcome.bred]
+
+
+def _tallied(groups: Sequence[Sequence[Item]]) -> tuple[Counter[Item], dict[Item, float]]:
+    """Return how often each item occurs in all groups, and its share: the mean of those in the groups, however long."""
+    groups = [group for group in groups if group]
+    counts = [Counter(group) for group in groups]
+    every = sum(counts, Counter[Item]())
+    shares = {
+        item: sum(count[item] / len(group) for count, group in zip(counts, groups, strict=True)) / len(groups)
+        for item in every
+    }
+    return every, shares
 
 
 def _budget(outcome: Outcome) -> int:
     return int(outcome.settings["budget"])
 
 
-def _top_third(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+def _top_third(rows: Rows) -> Rows:
     return rows[: math.ceil(len(rows) / 3)]
 
 
@@ -255,6 +291,12 @@ def _shown(component: str, count: Mapping[str, int]) -> list[str]:
     if component in BEYOND_PAPER:
         known = tuple(each for each in known if each in count)
     return [*known, *sorted(each for each in count if each not in known)]
+
+
+def _parts(heuristic: Heuristic, budget: int) -> dict[str, str | int]:
+    """Return the features of a heuristic, with numbers where there are some."""
+    found = features(heuristic, budget)
+    return {**found, **{key: size for key, size in _sizes(heuristic, budget).items() if found[key] != NOT_APPLICABLE}}
 
 
 def _sizes(heuristic: Heuristic, budget: int) -> dict[str, int]:

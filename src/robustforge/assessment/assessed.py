@@ -24,8 +24,7 @@ from robustforge.verification.neighbourhood import Neighbourhood
 
 Floats = npt.NDArray[np.float64]
 
-CURVE_SHARE = 100
-"""A point of the anytime curve is the worst of this many times fewer samples than the re-estimate has."""
+_CURVE_SHARE = 100
 
 _RUN, _SAMPLE, _CURVE = 3, 0, 1  # what a stream is for; evolution has 0 to 2 of the first kind
 
@@ -89,9 +88,14 @@ def _made(problem: Problem, task: Task) -> Assessed:
     )
 
 
+def curve_samples(samples: int) -> int:
+    """Return how many samples a point of the anytime curve is the worst of, for those of the re-estimate."""
+    return max(samples // _CURVE_SHARE, 1)
+
+
 def _curve(problem: Problem, found: Finish, run: Assessed) -> tuple[float, ...]:
     """Return the worst of a few points around the design at hand at each checkpoint."""
-    count = max(run.samples // CURVE_SHARE, 1)
+    count = curve_samples(run.samples)
     offsets = draw_offsets(problem, count, stream(np.random.SeedSequence(run.seed, spawn_key=(_CURVE,))))
     known: dict[bytes, float] = {}  # a design often stays the same for a while
     for design in found.designs:

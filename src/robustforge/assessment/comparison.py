@@ -80,12 +80,15 @@ def comparison(runs: Sequence[Assessed], measure: Measure = "value") -> Comparis
 
 
 def anytime(runs: Sequence[Assessed]) -> Table:
-    """Return how the worst case of the design at hand falls with the evaluations: mean and quartiles."""
+    """Return how the worst case of the design at hand falls with the evaluations: mean and quartiles.
+
+    Of the runs that have a design by then; one whose worst case is infinite makes the mean infinite.
+    """
     rows = Table()
     for (problem, label), group in grouped(runs).items():
         curves = np.array([run.curve for run in group if len(run.curve) == len(CHECKPOINTS)])
         for place, share in enumerate(CHECKPOINTS):
-            known = curves[:, place][np.isfinite(curves[:, place])] if len(curves) else np.empty(0)
+            known = curves[:, place][~np.isnan(curves[:, place])] if len(curves) else np.empty(0)
             if known.size:
                 low, _, high = _quartiles(known)
                 rows.append(
@@ -202,7 +205,7 @@ def _mean(values: Floats) -> float:
 def _cells(problem: str, samples: dict[str, Floats]) -> list[Record]:
     """Return a row per contestant on one problem, each tested against the best."""
     means = {label: _mean(values) for label, values in samples.items()}
-    best = min(samples, key=lambda label: (not means[label] < np.inf, means[label]))
+    best = min(samples, key=lambda label: (means[label], *_trouble(samples[label])))
     rows = []
     for label, values in samples.items():
         p = 1.0 if label == best else rank_sum(samples[best], values)
@@ -213,7 +216,7 @@ def _cells(problem: str, samples: dict[str, Floats]) -> list[Record]:
                 "contestant": label,
                 "runs": len(values),
                 "mean": means[label],
-                "median": float(np.median(values)),
+                "median": float(_quartiles(values)[1]),
                 "p": p,
                 "p_holm": 1.0,
                 "a12": chance,
@@ -222,6 +225,12 @@ def _cells(problem: str, samples: dict[str, Floats]) -> list[Record]:
             }
         )
     return rows
+
+
+def _trouble(values: Floats) -> tuple[float, float]:
+    """Tell means that are infinite apart: how many of the values are, and the mean of the others."""
+    finite = values[np.isfinite(values)]
+    return 1.0 - finite.size / values.size, float(finite.mean()) if finite.size else np.inf
 
 
 def _ranks(problems: Sequence[str], contestants: Sequence[str], cells: Sequence[Record]) -> Table:

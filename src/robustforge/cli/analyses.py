@@ -14,6 +14,7 @@ from robustforge.analysis.components import (
     COMPONENTS,
     NOT_APPLICABLE,
     alternatives,
+    applicable,
     best_components,
     cross_table,
     deciles,
@@ -37,9 +38,10 @@ _BAR, _MOST_PAIRS = 30, 5
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 _BEST = (
     ("group", "inner", "extent", "movement", "network", "baseline"),
-    ("mutation", "relocation", "r3", "stopping", "n_dorm", "n_pbest", "outer", "clamp", "order"),
+    ("mutation", "relocation", "r3", "stopping", "n_dorm", "n_pbest", "clamp", "order"),
+    ("outer", "structure", "restart", "returned", "final"),
 )
-"""The table of the best in two blocks, each as wide as a screen."""
+"""The table of the best in blocks, each as wide as a screen."""
 
 
 def parse_choices(component: str | None, cross: str | None) -> tuple[str, str]:
@@ -180,15 +182,14 @@ def _heading(pool: Record) -> list[RenderableType]:
 
 def _proportions(pool: Record) -> list[RenderableType]:
     """Return the shares of all alternatives, with a line as long as that in the top third and a mark at that of all."""
-    text = Text(f"{'all':>25}  top third", style="dim")
-    component = None
-    for row in pool["proportions"]:
-        if row["component"] != component:
-            component = row["component"]
-            text.append(f"\n{COMPONENTS[component]}", "not dim").append(f"  {component}")
-        style = "not dim bold" if row["top_third"] - row["all"] >= _CLEARLY else "not dim"
-        shares = f"{_percent(row['all']):>7}  {_percent(row['top_third']):>9}"
-        text.append(f"\n  {row['alternative']:<16}{shares}", style).append(f"  {_bar(row)}")
+    width = max([16, *(len(row["alternative"]) + 1 for row in pool["proportions"])])
+    text = Text(f"{'all':>{width + 9}}  top third", style="dim")
+    for component, rows in applicable(pool["proportions"]).items():
+        text.append(f"\n{COMPONENTS[component]}", "not dim").append(f"  {component}")
+        for row in rows:
+            style = "not dim bold" if row["top_third"] - row["all"] >= _CLEARLY else "not dim"
+            shares = f"{_percent(row['all']):>7}  {_percent(row['top_third']):>9}"
+            text.append(f"\n  {row['alternative']:<{width}}{shares}", style).append(f"  {_bar(row)}")
     note = f"Line: top third. Mark: all. Bold: at least {100 * _CLEARLY:g} points more in the top third."
     return [indented(text), "", indented(Text(note, style="dim"))]
 
@@ -202,6 +203,8 @@ def _best(rows: Sequence[Record]) -> list[RenderableType]:
     parts: list[RenderableType] = []
     for block in _BEST:
         keys = [key for key in block if rows and key in rows[0]]
+        if not keys:
+            continue
         table = columns("", *(key.replace("extent", "points") for key in keys))
         for row in rows:
             table.add_row(row["name"], *("-" if row[key] == NOT_APPLICABLE else str(row[key]) for key in keys))

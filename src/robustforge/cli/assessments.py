@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,11 +114,12 @@ def save_csv(table: Table, path: str | None) -> None:
 def show_assessment(record: Record) -> None:
     """Print what each contestant reaches on each problem."""
     parts: list[RenderableType] = []
+    attacked = _is_attacked(record)
     for name in dict.fromkeys(row["contestant"] for row in record["summaries"]):
         rows = [row for row in record["summaries"] if row["contestant"] == name]
         first = rows[0]
-        parts += [title(f"{name}: {first['runs']} runs of {first['budget']:,} evaluations"), ""]
-        table = columns("problem", "mean", "+-", "quartiles", "as designed", "attacked")
+        parts += [title(f"{name}: {_runs(first['runs'])} of {first['budget']:,} evaluations"), ""]
+        table = columns("problem", "mean", "+-", "quartiles", "as designed", *(["attacked"] if attacked else []))
         for row in rows:
             spread = f"{number(row['q1'], _DIGITS)} to {number(row['q3'], _DIGITS)}"
             table.add_row(
@@ -126,14 +128,15 @@ def show_assessment(record: Record) -> None:
                 number(row["se"], 2),
                 spread,
                 number(row["nominal"], _DIGITS),
-                number(row["attacked"], _DIGITS),
+                *([number(row["attacked"], _DIGITS)] if attacked else []),
             )
         parts += [table, ""]
     samples = record["summaries"][0]["samples"]
     words = (
         f"Mean and quartiles of the worst of {samples:,} samples around each design, an estimate from below; +-: one "
     )
-    words += "standard error. Attacked: mean of the worst that a search around each design found."
+    words += "standard error."
+    words += " Attacked: mean of the worst that a search around each design found." if attacked else ""
     show(*parts, *_troubles(record), Text(words, style="dim"))
 
 
@@ -142,15 +145,17 @@ def show_comparison(record: Record) -> None:
     parts: list[RenderableType] = []
     summaries = {(row["problem"], row["contestant"]): row for row in record["summaries"]}
     problems = dict.fromkeys(row["problem"] for row in record["cells"])
+    other = {"sampled": "mean"} if record["measure"] == "attacked" else {"attacked": "attacked"}
+    beside = other if _is_attacked(record) else {}
     for problem in problems:
-        rows = sorted((row for row in record["cells"] if row["problem"] == problem), key=lambda row: row["mean"])
-        table = columns("contestant", "runs", "mean", "median", "attacked", "p", "Holm", "A12")
-        for row in rows:
+        rows = [row for row in record["cells"] if row["problem"] == problem]
+        table = columns("contestant", "runs", "mean", "median", *beside, "p", "Holm", "A12")
+        for row in sorted(rows, key=lambda row: (row["mean"], not row["is_best"])):
             style = "bold" if row["is_tied"] else ""
-            beside = summaries[problem, row["contestant"]]
+            whole = summaries[problem, row["contestant"]]
             tests = ("", "", "") if row["is_best"] else (_p(row["p"]), _p(row["p_holm"]), f"{row['a12']:.2f}")
-            values = (number(value, _DIGITS) for value in (row["mean"], row["median"], beside["attacked"]))
-            cells = (row["contestant"], str(row["runs"]), *values, *tests)
+            values = (row["mean"], row["median"], *(whole[key] for key in beside.values()))
+            cells = (row["contestant"], str(row["runs"]), *(number(value, _DIGITS) for value in values), *tests)
             table.add_row(*(Text(cell, style=style) for cell in cells))
         parts += [title(problem), table, ""]
     if len(problems) > 1:
@@ -171,7 +176,15 @@ def _ranks(record: Record) -> RenderableType:
 def _troubles(record: Record) -> list[RenderableType]:
     if not record["failures"]:
         return []
-    return [Text(f"{record['failures']:,} runs failed, the first with: {record['reason']}"), ""]
+    return [Text(f"{_runs(record['failures'])} failed, the first with: {record['reason']}"), ""]
+
+
+def _runs(count: int) -> str:
+    return f"{count:,} run{'' if count == 1 else 's'}"
+
+
+def _is_attacked(record: Record) -> bool:
+    return not all(math.isnan(row["attacked"]) for row in record["summaries"])
 
 
 def _p(value: float) -> str:

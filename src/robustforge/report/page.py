@@ -13,6 +13,7 @@ from pathlib import Path
 
 from robustforge import __version__
 from robustforge.analysis import Evidence
+from robustforge.assessment.assessed import curve_samples
 from robustforge.report import design_page, evolutions, landscapes, parts, results
 from robustforge.report.designs import Design
 from robustforge.report.words import count, duration, listed, moment
@@ -43,7 +44,7 @@ def page(evidence: Evidence, designs: Sequence[Design] = ()) -> Record:
         "results": [results.results(field) for field in fields],
         "anytime": [
             {
-                "heading": f"{count(field.size, 'variable')}, worst of {field.samples // 100:,} samples",
+                "heading": f"{count(field.size, 'variable')}, worst of {count(curve_samples(field.samples), 'sample')}",
                 "figures": figures,
             }
             for field in fields

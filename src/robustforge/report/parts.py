@@ -9,6 +9,7 @@ from robustforge.analysis import Evidence, Outcome, pooled
 from robustforge.analysis.components import (
     COMPONENTS,
     NOT_APPLICABLE,
+    applicable,
     best_components,
     cross_table,
     deciles,
@@ -46,34 +47,24 @@ def _analysis(size: int | None, outcomes: Sequence[Outcome]) -> Record:
     name = count(size, "variable") if size else "Problems of several sizes"
     heuristics = sum(len(outcome.bred) for outcome in outcomes)
     effects, pairs = _effects(size, outcomes)
+    shown = applicable(proportions(outcomes))
     return {
         "heading": name,
         "slug": str(size or "mixed"),
         "words": f"{count(heuristics, 'distinct heuristic')} of {count(len(outcomes), 'evolution')}",
-        "proportions": _proportions(size, outcomes),
-        "deciles": [_deciles(size, outcomes, key) for key in _shown(outcomes)],
+        "proportions": [_proportions(size, key, own) for key, own in shown.items()],
+        "deciles": [_deciles(size, outcomes, key) for key in shown],
         "effects": effects,
         "pairs": pairs,
         "crossed": _crossed(outcomes),
     }
 
 
-def _shown(outcomes: Sequence[Outcome]) -> list[str]:
-    return list(dict.fromkeys(row["component"] for row in proportions(outcomes)))
-
-
-def _proportions(size: int | None, outcomes: Sequence[Outcome]) -> list[Record]:
-    rows = proportions(outcomes)
-    found = []
-    for key in dict.fromkeys(row["component"] for row in rows):
-        own = [row for row in rows if row["component"] == key]
-        gain = max(own, key=lambda row: row["top_third"] - row["all"])
-        caption = (
-            f"{gain['alternative']}: {percent(gain['all'])} of all, {percent(gain['top_third'])} of the top third."
-        )
-        svg = figures.proportions(f"share-{size}-{key}", f"{COMPONENTS[key]}, all and top third. {caption}", own)
-        found.append({"title": COMPONENTS[key], "svg": svg, "caption": caption})
-    return found
+def _proportions(size: int | None, key: str, rows: Sequence[Record]) -> Record:
+    gain = max(rows, key=lambda row: row["top_third"] - row["all"])
+    caption = f"{gain['alternative']}: {percent(gain['all'])} of all, {percent(gain['top_third'])} of the top third."
+    svg = figures.proportions(f"share-{size}-{key}", f"{COMPONENTS[key]}, all and top third. {caption}", rows)
+    return {"title": COMPONENTS[key], "svg": svg, "caption": caption}
 
 
 def _deciles(size: int | None, outcomes: Sequence[Outcome], key: str) -> Record:

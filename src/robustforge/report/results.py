@@ -7,6 +7,7 @@ were bred for one problem each, and ran on that one alone, share a column.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -77,7 +78,7 @@ def results(field: Field) -> Record:
 
 def curves(field: Field) -> list[Record]:
     """Return the anytime curves of a field, a figure per problem that has some."""
-    rows = anytime(field.runs)
+    rows = [row for row in anytime(field.runs) if math.isfinite(row["mean"])]
     problems = list(dict.fromkeys(row["problem"] for row in rows))
     return [_curve(field, problem, [row for row in rows if row["problem"] == problem]) for problem in problems]
 
@@ -186,7 +187,7 @@ def _ranks(field: Field, compared: Comparison) -> list[Record]:
             "name": row["contestant"],
             "kind": field.kinds[row["contestant"]],
             "rank": number(row["average_rank"], 3),
-            "shared": "one problem" if row["problems"] == 1 else f"{row['problems']} problems",
+            "shared": row["problems"],
             "best": row["best_on"],
             "tied": row["tied_on"],
             "ran": len(ran[row["contestant"]]),

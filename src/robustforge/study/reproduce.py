@@ -45,6 +45,7 @@ class Part:
         problems: On what.
         runs: How many of each.
         samples: Points around each design.
+        seed: Decides the runs.
     """
 
     folder: str
@@ -52,6 +53,11 @@ class Part:
     problems: tuple[Problem, ...]
     runs: int
     samples: int
+    seed: int = 1
+
+
+COMPARISON_SEED = 2
+"""Whoever is compared makes runs of its own: it was by those with the first seed that cases were bred again."""
 
 
 def reproduce(
@@ -157,11 +163,11 @@ class _Study:
                 self._contestant(case, scale.rival_budget) for case in comparators() if case.dimension == dimension
             ]
             folder, side, samples = f"{dimension}d/comparison", scale.side_runs, scale.side_samples
-            yield Part(folder, (general, *rivals), originals(dimension), side, samples)
+            yield Part(folder, (general, *rivals), originals(dimension), side, samples, COMPARISON_SEED)
             for case in champions():
                 if case.dimension == dimension and case.target != GENERAL:
-                    yield Part(folder, (self._contestant(case),), case.problems, side, samples)
-            yield Part(folder, controls, originals(dimension), side, samples)
+                    yield Part(folder, (self._contestant(case),), case.problems, side, samples, COMPARISON_SEED)
+            yield Part(folder, controls, originals(dimension), side, samples, COMPARISON_SEED)
             moved, folder = variants(dimension, scale.seeds), f"{dimension}d/variants"
             yield Part(folder, (general,), moved, scale.variant_runs, samples)
             yield Part(folder, controls[:ON_VARIANTS], moved, -(-side // 4), samples)
@@ -176,8 +182,9 @@ class _Study:
         where = part.problems[0].name if len(part.problems) == 1 else f"{len(part.problems)} problems"
         scale = self._scale
         options: dict[str, Any] = {"store": self._store, "workers": self._workers, "attack": scale.attack}
+        options |= {"samples": part.samples, "budget": scale.budget, "seed": part.seed}
         self._announce(f"{part.folder}: {runs} runs of {names} on {where}, worst of {part.samples:,}")
-        found = assess(part.contestants, part.problems, runs=runs, samples=part.samples, budget=scale.budget, **options)
+        found = assess(part.contestants, part.problems, runs=runs, **options)
         self._write(part.folder, found.runs)
 
     def _write(self, folder: str, runs: Sequence[Any]) -> None:

@@ -124,12 +124,17 @@ def _paper_means(dimension: int) -> dict[str, float]:
     }
 
 
+def _structures(dimension: int) -> tuple[str, ...]:
+    """Return all structures of the paper's."""
+    return tuple(f"paper/{dimension}d/{name}" for name in (*problems(), GENERAL))
+
+
 def _general(dimension: int) -> dict[str, Any]:
     """Return what is different in the general cases: all structures of the paper's, and its means as goals."""
     known = _paper_means(dimension)
     return {
         "goals": tuple(known[name] for name in problems()),
-        "start": tuple(f"paper/{dimension}d/{name}" for name in (*problems(), GENERAL)),
+        "start": _structures(dimension),
         "repeats": 10,
         "samples": 10_000,
         "refinement": 0.7,
@@ -146,9 +151,10 @@ _SMALL = Scale(
     breeding_large={"population": 60, "first": 240, "generations": 20},
     again={
         "30d/multipeak-f1": {**_LARGER, "start": ("paper/30d/multipeak-f1",)},
-        "30d/multipeak-f2": {**_LARGER, "start": ("paper/30d/multipeak-f2",)},
+        "30d/multipeak-f2": {**_LARGER, "first": 1200, "start": ("paper/30d/multipeak-f2",)},
+        "30d/sawtooth": {**_LARGER, "start": ("paper/30d/sawtooth",)},
         "30d/ackley": {**_LARGER, "start": ("paper/30d/ackley",)},
-        "30d/rosenbrock": {**_LARGER, "start": ("paper/30d/rosenbrock",)},
+        "30d/rosenbrock": {**_LARGER, "start": _structures(30)},
         "100d/rastrigin": {
             **_LARGER_100,
             "population": 150,
@@ -158,6 +164,7 @@ _SMALL = Scale(
         },
         "100d/multipeak-f1": {**_LARGER_100, "samples": 10_000, "start": ("paper/100d/multipeak-f1",)},
         "100d/multipeak-f2": {**_LARGER_100, "samples": 10_000, "start": ("paper/100d/multipeak-f2",)},
+        "100d/ackley": {**_LARGER_100, "start": ("paper/100d/ackley",)},
         "100d/sawtooth": {**_LARGER_100, "start": ("paper/100d/sawtooth",)},
         "100d/rosenbrock": {**_LARGER_100, "start": ("paper/100d/rosenbrock",)},
         "30d/general": {**_general(30), "population": 80, "first": 300, "generations": 30},
@@ -177,10 +184,12 @@ _SMALL = Scale(
     literal=(
         "30d/multipeak-f1",
         "30d/multipeak-f2",
+        "30d/sawtooth",
         "30d/rosenbrock",
         "30d/general",
         "100d/rastrigin",
         "100d/multipeak-f1",
+        "100d/ackley",
     ),
     tuning=_TUNING,
     tuning_large={"population": 10, "generations": 4},

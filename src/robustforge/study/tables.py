@@ -14,7 +14,7 @@ from pathlib import Path
 from robustforge.analysis import Outcome, archive, pooled
 from robustforge.analysis.components import COMPONENTS, best_components, cross_table, proportions
 from robustforge.analysis.effects import decomposition
-from robustforge.assessment.comparison import comparison, summaries
+from robustforge.assessment.comparison import comparison, measured, summaries
 from robustforge.heuristic import Heuristic
 from robustforge.problem import problems
 from robustforge.store import Assessed
@@ -111,8 +111,8 @@ def variants(results: Path) -> Table:
                             "problem": problem,
                             "contestant": name,
                             "runs": len(own),
-                            "mean": sum(run.value for run in own) / len(own),
-                            "attacked": sum(run.attacked for run in own) / len(own),
+                            "mean": float(measured(own, "value").mean()),
+                            "attacked": float(measured(own, "attacked").mean()),
                         }
                     )
     return table
