@@ -286,11 +286,14 @@ def _top_third(rows: Rows) -> Rows:
 
 
 def _shown(component: str, count: Mapping[str, int]) -> list[str]:
-    """Return the alternatives to show: the paper's in its order, then what else occurs."""
+    """Return the alternatives to show: the paper's in its order, then what else occurs, last that there is none."""
     known = alternatives(component)
     if component in BEYOND_PAPER:
         known = tuple(each for each in known if each in count)
-    return [*known, *sorted(each for each in count if each not in known)]
+    return [
+        *known,
+        *sorted((each for each in count if each not in known), key=lambda each: (each == NOT_APPLICABLE, each)),
+    ]
 
 
 def _parts(heuristic: Heuristic, budget: int) -> dict[str, str | int]:

@@ -151,8 +151,7 @@ _SMALL = Scale(
     breeding_large={"population": 60, "first": 240, "generations": 20},
     again={
         "30d/multipeak-f1": {**_LARGER, "start": ("paper/30d/multipeak-f1",)},
-        "30d/multipeak-f2": {**_LARGER, "first": 1200, "start": ("paper/30d/multipeak-f2",)},
-        "30d/sawtooth": {**_LARGER, "start": ("paper/30d/sawtooth",)},
+        "30d/multipeak-f2": {**_LARGER, "start": ("paper/30d/multipeak-f2",)},
         "30d/ackley": {**_LARGER, "start": ("paper/30d/ackley",)},
         "30d/rosenbrock": {**_LARGER, "start": _structures(30)},
         "100d/rastrigin": {
@@ -164,7 +163,6 @@ _SMALL = Scale(
         },
         "100d/multipeak-f1": {**_LARGER_100, "samples": 10_000, "start": ("paper/100d/multipeak-f1",)},
         "100d/multipeak-f2": {**_LARGER_100, "samples": 10_000, "start": ("paper/100d/multipeak-f2",)},
-        "100d/ackley": {**_LARGER_100, "start": ("paper/100d/ackley",)},
         "100d/sawtooth": {**_LARGER_100, "start": ("paper/100d/sawtooth",)},
         "100d/rosenbrock": {**_LARGER_100, "start": ("paper/100d/rosenbrock",)},
         "30d/general": {**_general(30), "population": 80, "first": 300, "generations": 30},
@@ -184,12 +182,10 @@ _SMALL = Scale(
     literal=(
         "30d/multipeak-f1",
         "30d/multipeak-f2",
-        "30d/sawtooth",
         "30d/rosenbrock",
         "30d/general",
         "100d/rastrigin",
         "100d/multipeak-f1",
-        "100d/ackley",
     ),
     tuning=_TUNING,
     tuning_large={"population": 10, "generations": 4},
