@@ -183,6 +183,15 @@ def test_what_is_stored_is_not_run_again(alone, tmp_path):
     assert rf.assess(who, both(), **{**given, "attack": True, "runs": 1}).new == 2
 
 
+def test_a_run_with_an_attack_will_do_for_one_without(reference, tmp_path, monkeypatch):
+    monkeypatch.setattr("robustforge.assessment.process.run_tasks", None)
+    path = tmp_path / "s.db"
+    path.write_bytes(reference[0].read_bytes())
+    again = rf.assess(WHO, both(), store=path, **{**SMALL, "attack": False})
+    assert again.new == 0
+    assert [run.value for run in again.runs] == [run.value for run in reference[1].runs]
+
+
 def test_compare_uses_what_assess_stored(reference, tmp_path, monkeypatch):
     monkeypatch.setattr("robustforge.assessment.process.run_tasks", None)  # whoever runs anything falls over it
     path = tmp_path / "s.db"

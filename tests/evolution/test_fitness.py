@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import chi2, friedmanchisquare, rankdata
 from scipy.stats import t as student
 
-from robustforge.evolution.fitness import FAR, distances, losses, order, order_by_elimination, sizes, survivors
+from robustforge.evolution.fitness import FAR, distances, losses, order, order_by_elimination, scaled, sizes, survivors
 
 
 def test_one_problem_is_ordered_by_the_mean():
@@ -132,6 +132,13 @@ def test_who_failed_somewhere_is_behind_all_who_did_not():
     means = np.array([[np.inf, 0.0, 0.0], [1.0, 1.0, 1.0], [2.0, 2.0, 2.0], [np.inf, 5.0, 5.0]])
     assert order(means).tolist() == [1, 2, 0, 3]
     assert order(np.full((3, 2), np.inf)).tolist() == [0, 1, 2]
+
+
+def test_a_problem_that_most_solve_at_once_does_not_drown_the_others():
+    first = np.array([[1.0, 10.0], [1.0 + 1e-12, 20.0], [1.0 + 1e-12, 20.0]])
+    later = np.array([[1.0 + 1e-6, 10.0], [1.0 + 1e-6, 15.0]])
+    assert scaled(later, first) == pytest.approx([0.0005, 0.2505])
+    assert scaled(first, first) == pytest.approx([0.0, 0.5, 0.5])
 
 
 def test_sizes_see_by_how_much_a_problem_is_missed():

@@ -251,6 +251,13 @@ def test_results_without_a_champion_are_refused(copy, nothing_runs):
         reproduce("smoke", copy / "s.db", copy / "results", announce=lambda line: None)
 
 
+def test_results_do_not_go_to_a_file(tmp_path):
+    (tmp_path / "results").write_text("mine")
+    with pytest.raises(StoreError, match="results is a file"):
+        reproduce("smoke", tmp_path / "s.db", tmp_path / "results")
+    assert (tmp_path / "results").read_text() == "mine"
+
+
 def test_a_scale_that_is_none_is_refused(tmp_path):
     with pytest.raises(UnknownNameError, match="'small'"):
         reproduce("smal", tmp_path / "s.db", tmp_path / "results")

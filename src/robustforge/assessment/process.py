@@ -72,6 +72,9 @@ class Process:
         self._workshop: Workshop[Task, Assessed] = Workshop(crew, self._order)
         self._contestants, self._problems = contestants, problems
         self.known: dict[AssessedKey, Assessed] = {run.key: run for run in store.assessed()}
+        for run in list(self.known.values()):
+            if run.attack:  # it has all that one without an attack has
+                self.known.setdefault(replace(run, attack=False).key, run)
         self._progress = Progress(0, 0)
 
     def run(self, tasks: Sequence[Task]) -> int:

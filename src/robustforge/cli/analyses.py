@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
@@ -38,8 +39,9 @@ _BAR, _MOST_PAIRS = 30, 5
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 _BEST = (
     ("group", "inner", "extent", "movement", "network", "baseline"),
-    ("mutation", "relocation", "r3", "stopping", "n_dorm", "n_pbest", "clamp", "order"),
-    ("outer", "structure", "restart", "returned", "final"),
+    ("mutation", "relocation", "r3", "stopping", "n_dorm", "n_pbest"),
+    ("outer", "clamp", "order"),
+    ("structure", "restart", "returned", "final"),
 )
 """The table of the best in blocks, each as wide as a screen."""
 
@@ -208,7 +210,8 @@ def _best(rows: Sequence[Record]) -> list[RenderableType]:
         table = columns("", *(key.replace("extent", "points") for key in keys))
         for row in rows:
             table.add_row(row["name"], *("-" if row[key] == NOT_APPLICABLE else str(row[key]) for key in keys))
-        parts += [indented(table), ""]
+        table.columns[0].no_wrap = False  # rather a name on two lines than a word in two
+        parts += [_uncut(table), ""]
     return parts
 
 
@@ -221,7 +224,7 @@ def _effects(rows: Sequence[Record]) -> list[RenderableType]:
         "variance of their places that a component explains, and its best and worst alternative, all else being equal "
         "(shown where an effect can be told from none)."
     )
-    return [indented(table), "", indented(Text(note, style="dim"))]
+    return [_uncut(table), "", indented(Text(note, style="dim"))]
 
 
 def _pairs(rows: Sequence[Record]) -> list[RenderableType]:
@@ -232,7 +235,7 @@ def _pairs(rows: Sequence[Record]) -> list[RenderableType]:
     for row in clear:
         table.add_row(f"{row['first']} and {row['second']}", *_strength(row))
     note = "Beyond what both do by themselves; cautious figures, the more so the fewer heuristics there are."
-    return [indented(table), "", indented(Text(note, style="dim"))]
+    return [_uncut(table), "", indented(Text(note, style="dim"))]
 
 
 def _strength(row: Record) -> tuple[Text, str]:
@@ -252,7 +255,7 @@ def _deciles(pool: Record, component: str) -> list[RenderableType]:
         bars = "".join(_HEIGHTS[round((len(_HEIGHTS) - 1) * line[decile] / most)] for decile in tenths)
         table.add_row(alternative, bars, *(f"{100 * line[decile]:.0f}" for decile in tenths))
     note = "Percent of the heuristics in each tenth; 1 is the best."
-    return [title(COMPONENTS[component]), "", indented(table), "", indented(Text(note, style="dim"))]
+    return [title(COMPONENTS[component]), "", _uncut(table), "", indented(Text(note, style="dim"))]
 
 
 def _cross(pool: Record, first: str, second: str) -> list[RenderableType]:
@@ -269,7 +272,7 @@ def _cross(pool: Record, first: str, second: str) -> list[RenderableType]:
     words = f"{most['first']} with {most['second']}"
     note = f"Of the top third. {words}: {_percent(most['top_third'])}, and {_percent(most['all'])} of all."
     heading = title(f"{COMPONENTS[first]}, and {COMPONENTS[second][0].lower()}{COMPONENTS[second][1:]}")
-    return [heading, "", indented(table), "", indented(Text(note, style="dim"))]
+    return [heading, "", _uncut(table), "", indented(Text(note, style="dim"))]
 
 
 def _not_begun(record: Record) -> list[RenderableType]:
@@ -281,10 +284,16 @@ def _figures(*headings: str, left: Sequence[str] = ("",)) -> Grid:
     """Return a table whose columns are numbers, but for the first and those on the left."""
     table = columns(*headings)
     for column in table.columns[1:]:
-        column.no_wrap = True
         if column.header not in left:
             column.justify = "right"
     return table
+
+
+def _uncut(table: Grid) -> RenderableType:
+    """Return a table that is filled, further to the right; only headings may take several lines."""
+    for column in table.columns[1:]:
+        column.min_width = max((cell_len(str(each)) for each in column.cells), default=0)
+    return indented(table)
 
 
 def _heuristics(count: int) -> str:

@@ -155,12 +155,15 @@ def show_comparison(record: Record) -> None:
             whole = summaries[problem, row["contestant"]]
             tests = ("", "", "") if row["is_best"] else (_p(row["p"]), _p(row["p_holm"]), f"{row['a12']:.2f}")
             values = (row["mean"], row["median"], *(whole[key] for key in beside.values()))
-            cells = (row["contestant"], str(row["runs"]), *(number(value, _DIGITS) for value in values), *tests)
+            name = f"{row['contestant']} *" if row["is_tied"] else row["contestant"]
+            cells = (name, str(row["runs"]), *(number(value, _DIGITS) for value in values), *tests)
             table.add_row(*(Text(cell, style=style) for cell in cells))
         parts += [title(problem), table, ""]
     if len(problems) > 1:
         parts += [_ranks(record), ""]
-    words = f"By {_MEASURES[record['measure']]}, the best first; bold: the best, and who cannot be told from it by "
+    words = (
+        f"By {_MEASURES[record['measure']]}, the best first; * and bold: the best, and who cannot be told from it by "
+    )
     words += "Wilcoxon's rank-sum test at 95% (p; Holm: corrected for all tests here). A12: chance that a run of the "
     words += "best is better."
     show(*parts, *_troubles(record), Text(words, style="dim"))

@@ -102,9 +102,12 @@ def cache_folder() -> Path:
 
 @cache
 def fingerprint() -> str:
-    """Return a hash of the modules that have anything to do with compiled code, and of what compiles them."""
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    """Return a hash of the modules that have anything to do with compiled code, where they are, and what compiles them.
+
+    Numba keeps machine code by the place of its source: what was compiled for one copy is of no use to another.
+    """
     package = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version} {package}".encode())
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
         if b"core.compiler import" in source or path == Path(__file__).resolve():

@@ -91,7 +91,7 @@ def losses(means: Floats, goals: tuple[float, ...], margin: float) -> Floats:
     return np.asarray((lost + np.clip(missed, -margin / 2, 0.0)).mean(axis=1))
 
 
-def distances(means: Floats, first: Floats, best: Floats | None = None) -> Floats:
+def distances(means: Floats, first: Floats, best: Floats | None = None, least: float = 0.0) -> Floats:
     """Return how far each mean is on the way from the best (0) to the median (1) of the first generation.
 
     Only those count that have a mean.
@@ -101,10 +101,12 @@ def distances(means: Floats, first: Floats, best: Floats | None = None) -> Float
         first: The same of the first generation.
         best: The best on each problem; by default, the best of the first generation and of these, so that no distance
             is negative.
+        least: The shortest way there is, as a share of the median.
     """
     if best is None:
         best = np.array([column.min() for column in _known(np.concatenate([means, first]))])
-    span = np.array([np.median(column) for column in _known(first)]) - best
+    median = np.array([np.median(column) for column in _known(first)])
+    span = np.maximum(median - best, least * np.abs(median))
     return np.asarray((means - best) / np.where(span > 0, span, 1.0))
 
 
@@ -138,7 +140,8 @@ def scaled(means: Floats, first: Floats) -> Floats:
     """Return one figure per heuristic, comparable between generations: on one problem the mean.
 
     On several it is how far a heuristic is, on average over the problems, on the way from the best (0) to the median
-    (1) of the first generation on each; only those count there that have a mean.
+    (1) of the first generation on each; only those count there that have a mean. Where half of the first generation
+    was as good as its best, a thousandth of the median is taken for the way.
 
     Args:
         means: One row per heuristic, one column per problem; +inf for a failure.
@@ -147,7 +150,7 @@ def scaled(means: Floats, first: Floats) -> Floats:
     if means.shape[1] == 1:
         return means[:, 0]
     best = np.array([column.min() for column in _known(first)])
-    return np.asarray(distances(means, first, best).mean(axis=1))
+    return np.asarray(distances(means, first, best, least=0.001).mean(axis=1))
 
 
 def survivors(values: Floats, level: float, least: int) -> npt.NDArray[np.bool_]:

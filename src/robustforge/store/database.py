@@ -22,8 +22,8 @@ _SCHEMA = "schema.sql"
 _UPGRADES = {1: "assessed.sql", 2: "evaluation.sql"}
 """What each older version lacks; a writer adds it, a reader takes it for empty."""
 
-_NEW = "Name another file, or one that does not exist yet"
-_OTHER = "Name a store of robustforge, or to begin one a file that does not exist yet"
+_NEW = "Name another file; `solve FILE.toml`, `evolve` and `assess` begin one that does not exist yet"
+_OTHER = "Name a store of robustforge; `solve FILE.toml`, `evolve` and `assess` begin one"
 _WAYS_TO_READ = ("mode=rw", "mode=ro", "immutable=1")
 """How a reader opens a store: nothing is written in any case, but the first tidies up the files beside it that SQLite
 makes for readers, the second does without that right, the third without a disk that can be written."""

@@ -96,6 +96,8 @@ class _Study:
 
     def run(self) -> None:
         """Breed everything, then assess it, more and more thoroughly."""
+        if self._results.exists() and not self._results.is_dir():
+            raise StoreError("results go to a folder", f"{self._results} is a file", "Name a folder with --results")
         self._results.mkdir(parents=True, exist_ok=True)  # what cannot be had is missed now, and not after hours
         for case in (*champions(), *comparators()):
             self._bred[case] = self._champion(case)
