@@ -57,7 +57,11 @@ def show_result(record: Record, radius: float, path: str | None) -> None:
     figures.add_column(justify="right", no_wrap=True, style="bold")
     figures.add_column(style="dim")
     used = f"of {record['budget']:,} allowed, in {record['seconds']:.2g} s"
-    figures.add_row("worst value known", number(record["fun"]), f"the highest found within {radius:g} of the design")
+    is_own = record["worst_x"] == record["x"]
+    known = (
+        f"its own: nothing worse is known within {radius:g}" if is_own else f"the highest found within {radius:g} of it"
+    )
+    figures.add_row("worst value known", number(record["fun"]), known)
     figures.add_row("nominal value", number(record["nominal_fun"]), "if it is built exactly as designed")
     figures.add_row("search's estimate", number(record["estimate"]), "what the search took for the worst case")
     figures.add_row("evaluations", f"{record['nfev']:,}", used)
