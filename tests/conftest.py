@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,9 @@ import robustforge as rf
 from processes import Forks
 from robustforge.errors import StoreError
 from robustforge.store import Store
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # so it is in what a script starts with &
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @njit
