@@ -42,9 +42,11 @@ def test_code_blocks(path, tmp_path, monkeypatch, capsys):
     cloudpickle.register_pickle_by_value(module)  # travels to other processes as the code of a script does
     monkeypatch.setattr(Network, "_alternatives", [*Network.alternatives()])  # an example may add one
     namespace = module.__dict__
-    for kind, body in blocks(path, "python", "text"):
+    for number, (kind, body) in enumerate(blocks(path, "python", "text")):
         if kind == "python":
-            exec(compile(body, str(path), "exec"), namespace)
+            source = tmp_path / f"block{number}.py"  # a file of its own: Numba reads the source of what it compiles
+            source.write_text(body)
+            exec(compile(body, source, "exec"), namespace)
         else:
             assert capsys.readouterr().out.strip() == body.strip()
 

@@ -164,8 +164,13 @@ def test_a_task_that_needs_too_much_runs_out_of_memory():
         while True:
             kept.append(str(len(kept)))
 
+    def leak_for_good():
+        sys.leaked = []
+        while True:
+            sys.leaked.append(str(len(sys.leaked)))
+
     with SupervisedPool(1, memory_limit=128 * MB) as pool:
-        for task in (leak, leak_in_crumbs):
+        for task in (leak, leak_in_crumbs, leak_for_good):
             error = pool.submit(task).exception()
             assert isinstance(error, OutOfMemory)
             assert death_of(error) == "it needed more than 128 MB"

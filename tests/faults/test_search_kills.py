@@ -352,7 +352,8 @@ def test_functions_that_misbehave(folder):
     assert all(words[number] in found[number] for number in words), found
     assert rows[11].value == math.inf
     assert (answer.runs, answer.failures) == (20, len(words))
-    assert solved(read_problem_file(folder / "odd.toml"), folder / "odd.db") == (answer, rows)
+    again = solved(read_problem_file(folder / "odd.toml"), folder / "odd.db")
+    assert repr(again) == repr((answer, rows))  # NaN is not equal to itself
 
 
 NO_TEXT = """\

@@ -18,6 +18,9 @@ from multiprocessing.connection import Connection
 
 import cloudpickle
 
+_RESERVE = 4 * 2**20
+"""Bytes kept free for reporting that there are no more: an interpreter takes new memory by the megabyte."""
+
 
 def main() -> None:
     """Serve tasks until the parent closes the pipe."""
@@ -29,6 +32,7 @@ def main() -> None:
     sys.path[:], memory_limit = connection.recv()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a crash must not lose what was printed
+    reserve = bytearray(_RESERVE)
     _limit_memory(memory_limit)
     connection.send(("ready", b"", 0))
     while True:
@@ -37,7 +41,8 @@ def main() -> None:
         except EOFError:
             return
         except MemoryError:
-            _limit_memory(None)  # the report needs a little room, too
+            del reserve  # what the task took may still be held, and lifting the limit allocates as well
+            _limit_memory(None)
             connection.send(("out of memory", b"", 0))
             return
 
