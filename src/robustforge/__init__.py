@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from robustforge.verification import attack as attack
     from robustforge.verification import verify as verify
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"  # the only place; the build, the command line and stores take it from here
 
 _HOMES = {
     "Analysis": "analysis",

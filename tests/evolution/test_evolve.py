@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
 import sys
 import threading
 import time
@@ -326,6 +328,34 @@ def test_other_settings_under_the_same_name_are_refused(reference):
     with pytest.raises(StoreError, match="problems is"):
         rf.evolve(rf.problem("sphere", 6), store=path, name="sphere-5d", **SMALL)
     assert path.read_bytes() == before
+
+
+def written_by_another_version(reference, path):
+    """A copy of the finished store as another version left it after two generations."""
+    path.write_bytes(reference[0].read_bytes())
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE experiment SET settings = json_set(settings, '$.version', '0.0.9'), ended = NULL")
+        connection.execute("DELETE FROM run WHERE generation NOT IN (0, 1)")
+        connection.execute("DELETE FROM member WHERE generation NOT IN (0, 1)")
+    return path
+
+
+def test_an_evolution_resumes_with_another_version_of_the_package(reference, tmp_path):
+    path = written_by_another_version(reference, tmp_path / "old.db")
+    evolution = rf.evolve(sphere(), store=path, **SMALL)
+    assert evolution.progress.found > 0
+    assert evolution.champion == reference[1].champion
+    assert rows(path)[0][1:] == rows(reference[0])[0][1:]
+
+
+def test_a_version_that_gives_other_values_does_not_resume(reference, tmp_path):
+    path = written_by_another_version(reference, tmp_path / "old.db")
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE run SET value = value * 1.5")
+    before = rows(path)
+    with pytest.raises(StoreError, match="or the package was, begin anew"):
+        rf.evolve(sphere(), store=path, **SMALL)
+    assert rows(path) == before
 
 
 def test_a_full_disk_stops_the_run_which_then_goes_on(reference, tmp_path, monkeypatch):

@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from robustforge import __version__
 from robustforge.errors import ObjectiveError, StoreError
 from robustforge.evolution.evolution import Evolution, Generation
 from robustforge.evolution.fitness import Floats, Order, order, survivors
@@ -75,10 +75,14 @@ class Process:
         return run_trials, self._evolution.problems[trials[0].group], self._settings, trials
 
     def _check_objectives(self) -> None:
-        """Make a stored run again on each problem of the user's, and refuse to go on with an objective that changed."""
+        """Make a stored run again on each problem, and refuse to go on if it comes out differently.
+
+        A test problem needs that only if another version of the package began the evolution.
+        """
+        same = self._experiment is None or self._experiment.settings.get("version") == __version__
         first = {run.problem: run for run in reversed(self._runs.values()) if not run.failure}
         for number, known in first.items():
-            if self._evolution.problems[number].is_test_problem:
+            if same and self._evolution.problems[number].is_test_problem:
                 continue
             again: list[Run] = []
             heuristic = self._store.heuristic(known.heuristic)
@@ -89,7 +93,8 @@ class Process:
                     "a run goes on with the objective that it began with",
                     f"a stored run on {self._evolution.problems[number].name!r} gave {known.value:.9g}, and gives "
                     f"{again[0].value:.9g} now",
-                    "If you changed it, begin anew under another name; if it draws random numbers, fix their seed",
+                    "If it was changed, or the package was, begin anew under another name; if it draws random numbers, "
+                    "fix their seed",
                 )
 
     def _ranked(self, number: int, population: Sequence[Heuristic], repeats: int) -> Generation:
@@ -209,5 +214,5 @@ def described(evolution: Evolution) -> dict[str, Any]:
         "problems": [problem.to_dict() for problem in evolution.problems],
         **evolution.settings.to_dict(),
         "grammar": evolution.grammar.fingerprint,
-        "version": version("robustforge"),
+        "version": __version__,
     }

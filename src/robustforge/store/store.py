@@ -216,12 +216,14 @@ class Store(Database):
 
 
 def _check_same(known: Experiment, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]) -> None:
-    """Refuse to go on with other settings, and say which differ."""
+    """Refuse to go on with other settings, and say which differ; another version of the package may go on."""
     if kind != known.kind:
         raise StoreError(
             "a name stands for one thing", f"{known.name!r} is of the kind {known.kind}", "Choose another name"
         )
-    before, now = _entries(known.settings), _entries(settings)
+    before, now = (
+        _entries({key: value for key, value in each.items() if key != "version"}) for each in (known.settings, settings)
+    )
     both = {key: (before.get(key), now.get(key)) for key in {**before, **now} if before.get(key) != now.get(key)}
     if both:
         if "grammar" in both:
