@@ -310,5 +310,24 @@ def grammar(name: str, only: tuple[str, ...], without: tuple[str, ...], fix: tup
     give(record, as_json, lambda: anatomy.show_grammar(record))
 
 
+@main.command(name="help", epilog=examples("robustforge help", "robustforge help models", "robustforge help solve"))
+@click.argument("topic", required=False)
+@click.pass_context
+def help_on(ctx: click.Context, /, topic: str | None) -> None:
+    """Show a document or the help of a command.
+
+    Without TOPIC, lists the documents. On a terminal a document is laid out; elsewhere it is printed as Markdown.
+    """
+    from robustforge.cli import documents
+
+    if topic is None:
+        documents.show_topics()
+    elif command := main.get_command(ctx, topic):
+        with click.Context(command, info_name=topic, parent=ctx.parent) as inside:
+            click.echo(command.get_help(inside))
+    else:
+        documents.show_document(documents.document(topic, main.list_commands(ctx)))
+
+
 def _radius(made: Problem) -> float:
     return float(made.geometry.radii.max())

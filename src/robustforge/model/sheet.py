@@ -57,7 +57,7 @@ class Sheet:
         try:
             data = tomllib.loads(text)
         except (ValueError, RecursionError) as error:  # the former also for an integer of 5000 digits
-            fix = "See docs/models.md for an example; texts are in quotes, lists in brackets"
+            fix = "`robustforge help models` has examples; texts are in quotes, lists in brackets"
             raise ProblemFileError("a problem file must be TOML", f"{path.name}: {error}", fix) from error
         return cls(path, data, _lines(text))
 

@@ -1,0 +1,5 @@
+"""Lets `python -m robustforge` be the command line."""
+
+from robustforge.cli import main
+
+main()
