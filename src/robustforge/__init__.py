@@ -7,6 +7,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from robustforge._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from robustforge.analysis import Analysis as Analysis
     from robustforge.analysis import analyse as analyse
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
     from robustforge.verification import Verification as Verification
     from robustforge.verification import attack as attack
     from robustforge.verification import verify as verify
-
-__version__ = "0.2.0"  # the only place; the build, the command line and stores take it from here
 
 _HOMES = {
     "Analysis": "analysis",

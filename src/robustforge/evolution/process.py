@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from robustforge import __version__
+from robustforge._version import __version__
 from robustforge.errors import ObjectiveError, StoreError
 from robustforge.evolution.evolution import Evolution, Generation
 from robustforge.evolution.fitness import Floats, Order, order, survivors
