@@ -20,7 +20,7 @@ import robustforge
 from robustforge.components import Network
 
 ROOT = Path(__file__).parent.parent
-AT_THE_TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+AT_THE_TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 DOCUMENTS = [*(ROOT / name for name in AT_THE_TOP), *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^([ ]*)```(\w+)\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
 FOUND = [info.name for info in pkgutil.walk_packages(robustforge.__path__, "robustforge.")]
