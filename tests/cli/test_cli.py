@@ -126,6 +126,7 @@ def test_a_slot_may_be_spelt_in_several_ways(name):
         ["heuristics"],
         ["show", "rpso+dd+leh"],
         ["components"],
+        ["help"],
         ["grammar"],
         ["grammar", "extended"],
         SOLVE,
@@ -442,3 +443,37 @@ def test_help_answers_at_once_and_without_numba():
         assert ended.returncode == 0, ended.stderr
         assert "solve" in ended.stdout
     assert min(times) < 0.3
+
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+
+
+def test_help_lists_the_documents_and_prints_one():
+    shown = run("help").stdout
+    assert all(path.stem in shown for path in DOCS.glob("*.md"))
+    assert run("help", "models").stdout == (DOCS / "models.md").read_text()
+
+
+def test_help_on_a_command_is_that_of_the_command():
+    assert run("help", "solve").stdout == CliRunner().invoke(cli.main, ["solve", "--help"], prog_name="main").stdout
+
+
+def test_help_on_a_terminal_is_laid_out():
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PAGER": "cat", "COLUMNS": "80", "TERM": "xterm"}
+    command = [sys.executable, "-m", "robustforge", "help", "models"]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, env=environment)
+    os.close(theirs)
+    shown = read_terminal(ours, "Your own model(.|\n)*robustforge check beam.toml", 60)
+    assert "```" not in shown
+    while select.select([ours], [], [], 30)[0]:  # a terminal that nobody reads stops the command
+        try:
+            os.read(ours, 65536)
+        except OSError:  # it is closed
+            break
+    assert process.wait(30) == 0
+    os.close(ours)
+
+
+def test_an_unknown_topic_gets_the_closest():
+    assert "Did you mean 'models'" in run("help", "modles", code=2).stderr
