@@ -74,6 +74,7 @@ LONGEST = (
     "test_kills.py",
     "test_search_kills.py",
     "test_modelling.py",
+    "test_packaging.py",
 )
 """Files that take minutes: they begin first, so that no worker is left alone with one at the end."""
 

@@ -51,6 +51,7 @@ def test_code_blocks(path, tmp_path, monkeypatch, capsys):
             assert capsys.readouterr().out.strip() == body.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_shell_blocks(path, tmp_path):
     """Commands run in order in an empty folder; `make` targets exist (they are run by whoever runs this)."""
@@ -99,6 +100,7 @@ def test_public_names_have_docstrings_with_examples():
         assert name == "__version__" or thing.__doc__, name
 
 
+@pytest.mark.slow
 def test_the_demo_runs(tmp_path):
     command = [sys.executable, ROOT / "examples" / "demo.py", "--generations", "2", "--runs", "4"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
