@@ -11,6 +11,8 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from fnmatch import fnmatchcase
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from robustforge.cli import documents, main
 
 ROOT = Path(__file__).parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+IGNORED = [line.rstrip("/") for line in (ROOT / ".gitignore").read_text().split()]
 PYTHONS = ["3.11", "3.12", "3.13"]
 
 
@@ -34,8 +37,9 @@ def called(*command, cwd, code=0, **options):
 
 
 def files_of(folder):
-    found = (path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return {path.relative_to(ROOT).as_posix() for path in found}
+    """The files below a folder that belong to the project."""
+    found = (path.relative_to(ROOT) for path in (ROOT / folder).rglob("*") if path.is_file())
+    return {path.as_posix() for path in found if not any(fnmatchcase(*pair) for pair in product(path.parts, IGNORED))}
 
 
 @pytest.fixture(scope="module")
