@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from numba import njit
 
 import robustforge as rf
 from conftest import bowl
@@ -31,6 +32,59 @@ def test_it_comes_close_to_the_thorough_attack(name, box):
     assert rise <= most * (1 + 1e-6) + 1e-9
     assert rise >= (0.93 if box else 0.8) * most
     assert found.nfev <= 300
+
+
+@njit
+def hill(x):
+    total = 0.0
+    for i in range(x.size):
+        total += abs(x[i] - np.floor(x[i]) - 0.1 * i)
+    return total
+
+
+def random_problem(seed, objective):
+    """Balls and boxes, also with unequal sides and far from 0; every policy for points outside the bounds."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    lower = rng.uniform(-3.0, 0.0, n) + rng.choice([0.0, 0.0, 1e6])
+    down, up = rng.uniform(0.05, 0.3, (2, n)) * rng.choice([1.0, 1e-3])
+    sets = [
+        rf.Ball(down[0]),
+        rf.Ball(lower=0.8 * up, upper=up),
+        rf.Box(down[0]),
+        rf.Box(lower=down, upper=up),
+    ]
+    outside = ("clip", "shrink", "evaluate")[seed % 3]
+    bounds = list(zip(lower, lower + rng.uniform(1.5, 4.0, n), strict=True))
+    return rf.Problem(objective, bounds, sets[int(rng.integers(4))], outside=outside)
+
+
+@pytest.mark.parametrize("objective", [bowl, hill], ids=["bowl", "hill"])
+def test_what_the_search_knows_is_never_worse_than_what_the_attack_finds(objective):
+    """Without the search's own evaluations, about one answer in a hundred is lower, by an error of rounding."""
+    for seed in range(200):
+        problem = random_problem(seed, objective)
+        result = rf.minimize(problem, budget=100, rng=seed)
+        thorough = rf.verify(problem, result.x, samples=10, rng=1, known=result.history).attacked
+        for found in (thorough, rf.attack(problem, result.x, budget=30, known=result.history)):
+            assert found.fun >= result.fun
+            assert found.fun == problem(found.x)
+
+
+def test_known_points_count_where_they_lie_in_the_set_and_are_not_evaluated_again():
+    calls = []
+    problem = rf.Problem(lambda x: calls.append(x.tolist()) or float(x.sum()), [(-5, 5)] * 2, rf.Box(0.5))
+    corners = [[1.5, 1.5], [0.5, 0.5], [1.5, 0.5], [9.0, 9.0]]
+    found = rf.attack(problem, [1.0, 1.0], budget=6, known=(corners, [100.0, 1.0, 2.0, 1e9]))
+    assert (found.fun, found.x.tolist(), found.nfev) == (100.0, [1.5, 1.5], 6)
+    assert not [x for x in calls if x in corners]
+    found = rf.verify(problem, [1.0, 1.0], samples=5, rng=1, known=(corners, [100.0, 1.0, 2.0, 1e9]))
+    assert (found.attacked.fun, found.attacked.x.tolist()) == (100.0, [1.5, 1.5])
+    assert found.sampled.fun < 3.0
+    for known in ([[1.0, 1.0]], ([[1.0]], [1.0]), ([[1.0, 1.0]], [np.nan])):
+        for check in (rf.attack, rf.verify):
+            with pytest.raises(ProblemError, match="known"):
+                check(problem, [1.0, 1.0], 10, known=known)
 
 
 def test_corners_of_a_box_and_the_rim_of_a_ball_for_a_slope():
