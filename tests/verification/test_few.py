@@ -11,6 +11,7 @@ from numba import njit
 import robustforge as rf
 from conftest import bowl
 from robustforge.errors import ProblemError
+from robustforge.verification.neighbourhood import Neighbourhood
 from robustforge.verification.probing import Knowledge, probing
 
 
@@ -20,18 +21,35 @@ def boxed(name, dimension, share=1 / 3):
     return rf.Problem(lambda x: float(given(x)), list(zip(given.lower, given.upper, strict=True)), rf.Box(half))
 
 
+SHARES = {
+    **dict.fromkeys(rf.problems(), (0.97, 0.97)),
+    "rastrigin": (0.97, 0.7),
+    "multipeak-f1": (0.97, 0.6),
+    "multipeak-f2": (0.97, 0.75),
+    "branke": (0.97, 0.75),
+    "sawtooth": (0.97, 0.5),
+    "ackley": (0.75, 0.65),
+}
+"""How much of the rise that the thorough attack finds must be found, on average over five designs: in a box, in a ball.
+
+Over 100 designs, means of five drawn at random are at least 0.06 above these, or 1.
+"""
+
+
 @pytest.mark.parametrize("name", rf.problems())
 @pytest.mark.parametrize("box", [True, False])
 def test_it_comes_close_to_the_thorough_attack(name, box):
     problem = boxed(name, 10) if box else rf.problem(name, 10)
-    x = problem.lower + (0.2 + 0.6 * np.random.default_rng(1).random(10)) * (problem.upper - problem.lower)
-    thorough = rf.verify(problem, x, samples=2000, rng=1)
-    found = rf.attack(problem, x, budget=300)
-    assert found.fun == pytest.approx(problem(found.x))
-    rise, most = found.fun - thorough.nominal_fun, thorough.attacked.fun - thorough.nominal_fun
-    assert rise <= most * (1 + 1e-6) + 1e-9
-    assert rise >= (0.93 if box else 0.8) * most
-    assert found.nfev <= 300
+    shares = []
+    for place in np.random.default_rng(1).random((5, 10)):
+        x = problem.lower + (0.2 + 0.6 * place) * (problem.upper - problem.lower)
+        thorough = rf.verify(problem, x, samples=500, rng=1)
+        found = rf.attack(problem, x, budget=300)
+        assert found.fun == pytest.approx(problem(found.x))
+        assert found.nfev <= 300
+        shares.append((found.fun - thorough.nominal_fun) / (thorough.attacked.fun - thorough.nominal_fun))
+    assert max(shares) <= 1.01  # of 100 designs, one was 1.00014: the thorough attack does not find everything
+    assert np.mean(shares) >= SHARES[name][0 if box else 1]
 
 
 @njit
@@ -69,6 +87,17 @@ def test_what_the_search_knows_is_never_worse_than_what_the_attack_finds(objecti
         for found in (thorough, rf.attack(problem, result.x, budget=30, known=result.history)):
             assert found.fun >= result.fun
             assert found.fun == problem(found.x)
+
+
+@pytest.mark.parametrize("uncertainty", [rf.Ball(1e-4), rf.Box(1e-4)])
+def test_far_from_0_the_edge_of_the_set_is_still_in_it(uncertainty):
+    """There, rounding moves a point by a millionth of the tolerance."""
+    problem = rf.Problem(bowl, [(1e6, 1e6 + 1.0)] * 3, uncertainty)
+    for x in 1e6 + np.random.default_rng(1).uniform(0.1, 0.9, (100, 3)):
+        edges = x + 1e-4 * np.concatenate([np.eye(3), -np.eye(3)])
+        around = Neighbourhood(problem, x)
+        assert around.holds(edges).all()
+        assert not around.holds(x + 1.0001 * (edges - x)).any()
 
 
 def test_known_points_count_where_they_lie_in_the_set_and_are_not_evaluated_again():

@@ -296,9 +296,10 @@ def test_samples_are_uniform_in_the_set(uncertainty):
     gaps = (points - [1.0, 2.0, 3.0] - problem.geometry.offset) / problem.space.scale
     assert problem.geometry.holds(gaps).all()
     assert (points[:, 2] == 3.0).all()
-    assert np.abs(units.mean(axis=0)).max() < 0.02
+    # more than six standard errors, which are larger than those of independent points: most come from others
+    assert np.abs(units.mean(axis=0)).max() < 0.04
     spread = 1 / 3 if problem.geometry.is_box else 1 / 4
-    assert np.mean(units**2, axis=0) == pytest.approx([spread] * 2, abs=0.01)
+    assert np.mean(units**2, axis=0) == pytest.approx([spread] * 2, abs=0.02)
     assert np.allclose(neighbourhood.place(units), points)
 
 
