@@ -217,19 +217,20 @@ def test_no_design_is_better_than_the_known_optimum(name, dimension):
         assert verify(problem, x, samples=2000, rng=1).attacked.fun >= known - 0.015 * abs(known)
 
 
-@pytest.mark.parametrize(("name", "share"), [("sphere", 1 - 1e-6), ("rastrigin", 0.99), ("sawtooth", 0.97)])
+@pytest.mark.parametrize(("name", "share"), [("sphere", 1 - 1e-6), ("rastrigin", 0.99), ("sawtooth", 0.75)])
 def test_attack_on_rotated_problems(name, share):
     """A rotation about the centre of the box leaves the worst case as it is.
 
-    A cliff of sawtooth that no sampled point is beyond stays unknown to the attack, hence its lower bar.
+    A cliff of sawtooth that no sampled point is beyond stays unknown to the attack, hence its lower bar: of 25 designs
+    with other rotations, 24 reached 0.98 and one 0.85; of rastrigin, all reached 1.
     """
     problem, n = rf.problem(name, 30, "rotated", seed=1), 30
-    rotation = problem.data[3 + n :].reshape(n, n)
-    centre, z = problem.data[2], places(name, n)[3]
-    x = centre + rotation.T @ (z - centre)
+    transposed, centre, z = problem.data[3 + n :].reshape(n, n), problem.data[2], places(name, n)[3]
+    x = centre + (transposed * (z - centre)).sum(axis=1)
+    assert problem(x) == pytest.approx(rf.problem(name, n)(z))  # it is that design
     truths = {"sphere": (np.linalg.norm(z - 20.0) + 1.0) ** 2, "sawtooth": worst_sawtooth(z)}
     truth = truths.get(name) or worst_sum(name, z)
-    assert checked(problem, x, samples=100_000).attacked.fun >= share * truth
+    assert share * truth <= checked(problem, x, samples=100_000).attacked.fun <= 1.001 * truth
 
 
 def test_a_box_of_a_sum_is_attacked_coordinate_by_coordinate():
