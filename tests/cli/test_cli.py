@@ -210,10 +210,22 @@ def test_solve_then_verify(tmp_path):
     assert checked["known"]["fun"] == solved["fun"]
     assert checked["nominal_fun"] == pytest.approx(solved["nominal_fun"])
     assert max(checked["sampled"]["fun"], checked["attacked"]["fun"]) >= checked["nominal_fun"]
+    assert checked["attacked"]["fun"] >= max(checked["known"]["fun"], checked["sampled"]["fun"])
     assert checked == as_json("verify", "-", "--samples", "2000", stdin=path.read_text())
     shown = run("verify", str(path), "--samples", "2000").stdout
     for part in ("nominal", "known", "sampled", "attacked"):
         assert part in shown
+
+
+@needs_verify
+@pytest.mark.parametrize(("worst", "known"), [([20.6, 20.8], 1.0), ([20.5, 21.0], None), ([20.6], None), ("far", None)])
+def test_verify_starts_from_the_worst_point_of_a_result_but_does_not_believe_its_value(tmp_path, worst, known):
+    path = tmp_path / "result.json"
+    record = as_json("solve", "sphere", "--dimension", "2", "--budget", "50")
+    path.write_text(json.dumps({**record, "x": [20.0, 20.0], "fun": 1e9, "worst_x": worst}))
+    checked = as_json("verify", str(path), "--samples", "10")
+    assert checked["attacked"]["fun"] == pytest.approx(1.0)
+    assert checked["attacked"]["fun"] >= (known or 0.0)
 
 
 @needs_verify

@@ -6,10 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from numba import njit
 
 import robustforge as rf
 from conftest import bowl
 from robustforge.errors import ProblemError
+from robustforge.verification.neighbourhood import Neighbourhood
 from robustforge.verification.probing import Knowledge, probing
 
 
@@ -19,18 +21,100 @@ def boxed(name, dimension, share=1 / 3):
     return rf.Problem(lambda x: float(given(x)), list(zip(given.lower, given.upper, strict=True)), rf.Box(half))
 
 
+SHARES = {
+    **dict.fromkeys(rf.problems(), (0.97, 0.97)),
+    "rastrigin": (0.97, 0.7),
+    "multipeak-f1": (0.97, 0.6),
+    "multipeak-f2": (0.97, 0.75),
+    "branke": (0.97, 0.75),
+    "sawtooth": (0.97, 0.35),
+    "ackley": (0.75, 0.65),
+}
+"""How much of the rise that the thorough attack finds must be found, on average over five designs: in a box, in a ball.
+
+With 20 other sets of seeds, all means were above these, those below 0.97 by 0.05 and more. (Of sawtooth, a cliff that
+no point is beyond stays unknown: single designs reach only 0.4.)
+"""
+
+
 @pytest.mark.parametrize("name", rf.problems())
 @pytest.mark.parametrize("box", [True, False])
 def test_it_comes_close_to_the_thorough_attack(name, box):
     problem = boxed(name, 10) if box else rf.problem(name, 10)
-    x = problem.lower + (0.2 + 0.6 * np.random.default_rng(1).random(10)) * (problem.upper - problem.lower)
-    thorough = rf.verify(problem, x, samples=2000, rng=1)
-    found = rf.attack(problem, x, budget=300)
-    assert found.fun == pytest.approx(problem(found.x))
-    rise, most = found.fun - thorough.nominal_fun, thorough.attacked.fun - thorough.nominal_fun
-    assert rise <= most * (1 + 1e-6) + 1e-9
-    assert rise >= (0.93 if box else 0.8) * most
-    assert found.nfev <= 300
+    shares = []
+    for place in np.random.default_rng(1).random((5, 10)):
+        x = problem.lower + (0.2 + 0.6 * place) * (problem.upper - problem.lower)
+        thorough = rf.verify(problem, x, samples=500, rng=1)
+        found = rf.attack(problem, x, budget=300)
+        assert found.fun == pytest.approx(problem(found.x))
+        assert found.nfev <= 300
+        shares.append((found.fun - thorough.nominal_fun) / (thorough.attacked.fun - thorough.nominal_fun))
+    assert max(shares) <= 1.01  # of 100 designs, one was 1.00014: the thorough attack does not find everything
+    assert np.mean(shares) >= SHARES[name][0 if box else 1]
+
+
+@njit
+def hill(x):
+    total = 0.0
+    for i in range(x.size):
+        total += abs(x[i] - np.floor(x[i]) - 0.1 * i)
+    return total
+
+
+def random_problem(seed, objective):
+    """Balls and boxes, also with unequal sides and far from 0; every policy for points outside the bounds."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    lower = rng.uniform(-3.0, 0.0, n) + rng.choice([0.0, 0.0, 1e6])
+    down, up = rng.uniform(0.05, 0.3, (2, n)) * rng.choice([1.0, 1e-3])
+    sets = [
+        rf.Ball(down[0]),
+        rf.Ball(lower=0.8 * up, upper=up),
+        rf.Box(down[0]),
+        rf.Box(lower=down, upper=up),
+    ]
+    outside = ("clip", "shrink", "evaluate")[seed % 3]
+    bounds = list(zip(lower, lower + rng.uniform(1.5, 4.0, n), strict=True))
+    return rf.Problem(objective, bounds, sets[int(rng.integers(4))], outside=outside)
+
+
+@pytest.mark.parametrize("objective", [bowl, hill], ids=["bowl", "hill"])
+def test_what_the_search_knows_is_never_worse_than_what_the_attack_finds(objective):
+    """Without the search's own evaluations, about one answer in a hundred is lower, by an error of rounding."""
+    for seed in range(200):
+        problem = random_problem(seed, objective)
+        result = rf.minimize(problem, budget=100, rng=seed)
+        thorough = rf.verify(problem, result.x, samples=10, rng=1, known=result.history).attacked
+        for found in (thorough, rf.attack(problem, result.x, budget=30, known=result.history)):
+            assert found.fun >= result.fun
+            assert found.fun == problem(found.x)
+
+
+@pytest.mark.parametrize("uncertainty", [rf.Ball(1e-4), rf.Box(1e-4)])
+def test_far_from_0_the_edge_of_the_set_is_still_in_it(uncertainty):
+    """There, rounding moves a point by a millionth of the tolerance."""
+    problem = rf.Problem(bowl, [(1e6, 1e6 + 1.0)] * 3, uncertainty)
+    for x in 1e6 + np.random.default_rng(1).uniform(0.1, 0.9, (100, 3)):
+        edges = x + 1e-4 * np.concatenate([np.eye(3), -np.eye(3)])
+        around = Neighbourhood(problem, x)
+        assert around.holds(edges).all()
+        assert not around.holds(x + 1.0001 * (edges - x)).any()
+
+
+def test_known_points_count_where_they_lie_in_the_set_and_are_not_evaluated_again():
+    calls = []
+    problem = rf.Problem(lambda x: calls.append(x.tolist()) or float(x.sum()), [(-5, 5)] * 2, rf.Box(0.5))
+    corners = [[1.5, 1.5], [0.5, 0.5], [1.5, 0.5], [9.0, 9.0]]
+    found = rf.attack(problem, [1.0, 1.0], budget=6, known=(corners, [100.0, 1.0, 2.0, 1e9]))
+    assert (found.fun, found.x.tolist(), found.nfev) == (100.0, [1.5, 1.5], 6)
+    assert not [x for x in calls if x in corners]
+    found = rf.verify(problem, [1.0, 1.0], samples=5, rng=1, known=(corners, [100.0, 1.0, 2.0, 1e9]))
+    assert (found.attacked.fun, found.attacked.x.tolist()) == (100.0, [1.5, 1.5])
+    assert found.sampled.fun < 3.0
+    for known in ([[1.0, 1.0]], ([[1.0]], [1.0]), ([[1.0, 1.0]], [np.nan])):
+        for check in (rf.attack, rf.verify):
+            with pytest.raises(ProblemError, match="known"):
+                check(problem, [1.0, 1.0], 10, known=known)
 
 
 def test_corners_of_a_box_and_the_rim_of_a_ball_for_a_slope():

@@ -216,7 +216,7 @@ def verify(
         spec = {"name": target, **options, "dimension": len(x) or options["dimension"]}
     made = records.build_problem(spec)
     with screens.waiting(f"trying {samples:,} points around the design, then climbing"):
-        found = rf.verify(made, x, samples=samples, rng=seed)
+        found = rf.verify(made, x, samples=samples, rng=seed, known=records.known_point(made, known))
     record = records.verification_record(spec, x, known, samples, seed, found)
     give(record, as_json, lambda: screens.show_verification(record, _radius(made)))
 

@@ -199,6 +199,15 @@ def known_worst(result: Record) -> Record | None:
     }
 
 
+def known_point(problem: rf.Problem, known: Record | None) -> tuple[list[list[float]], list[float]] | None:
+    """Return the worst point that a search had seen, evaluated anew, for `verify`; `None` if its record holds none."""
+    x = known["x"] if known else None
+    if not isinstance(x, list) or len(x) != problem.dimension or not all(map(_is_number, x)):
+        return None
+    value = float(problem(x))
+    return None if math.isnan(value) else ([[float(entry) for entry in x]], [value])
+
+
 def _worst(found: Any) -> Record:
     return {"fun": float(found.fun), "x": np.asarray(found.x).tolist(), "nfev": int(found.nfev)}
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import OptimizeResult
 
 from robustforge.errors import ObjectiveError, ProblemError, StoreError
 from robustforge.model.outcome import Outcome
@@ -19,6 +18,7 @@ from robustforge.search.search import Search
 from robustforge.store import VERIFY, Evaluation
 from robustforge.verification.neighbourhood import Neighbourhood
 from robustforge.verification.probing import Knowledge, probing
+from robustforge.verification.verify import known_within
 
 Floats = npt.NDArray[np.float64]
 
@@ -70,7 +70,8 @@ class Attack:
         self.search, self.result = search, result
         self._neighbourhood = Neighbourhood(search.file.problem, result.x)
         self._rows = {e.number: e for e in search.store.evaluations(search.experiment) if e.part == VERIFY}
-        self.knowledge = _known(self._neighbourhood, result)
+        self._points, self._known = known_within(self._neighbourhood, result.history)
+        self.knowledge = Knowledge(self._neighbourhood.units(self._points), self._known)
         self.runs = self.failures = 0
 
     @property
@@ -99,18 +100,23 @@ class Attack:
     def outcome(self) -> Verified:
         """Return what is known now."""
         file, knowledge = self.search.file, self.knowledge
-        point = self._neighbourhood.place(knowledge.where[None])[0]
         slopes = np.zeros(len(file.variables.each))
         slopes[self._neighbourhood.active] = 2 * knowledge.slopes()
         return Verified(
             nominal=file.sign * float(self.result.nominal_fun),
             known=file.sign * float(self.result.fun),
             worst=file.sign * knowledge.worst,
-            worst_point=file.variables.decode(point),
+            worst_point=file.variables.decode(self._worst_point()),
             runs=self.runs,
             failures=self.failures,
             slopes=dict(zip(file.variables.names, (file.sign * slopes).tolist(), strict=True)),
         )
+
+    def _worst_point(self) -> Floats:
+        """Return the worst point as it was evaluated: by the search, or else by the attack."""
+        if self._known.size and self._known.max() >= self.knowledge.worst:
+            return np.array(self._points[int(np.argmax(self._known))])
+        return np.array(self._neighbourhood.place(self.knowledge.where[None])[0])
 
     def _values(self, units: Floats, submit: Submit, notice: Callable[[Attack], Any]) -> Floats:
         """Return the values of points of the unit set, as the search sees them, from the store or from the model."""
@@ -147,11 +153,3 @@ class Attack:
         if row.failure:
             return math.inf if self.search.file.on_failure == "infeasible" else math.nan
         return self.search.file.sign * row.value
-
-
-def _known(neighbourhood: Neighbourhood, result: OptimizeResult) -> Knowledge:
-    """Return what the search knows of the neighbourhood of its design."""
-    problem = neighbourhood.problem
-    gaps = (result.history.x - neighbourhood.centre) / problem.space.scale
-    near = problem.geometry.holds(gaps) & ~np.isnan(result.history.fun)
-    return Knowledge(neighbourhood.units(result.history.x[near]), result.history.fun[near])

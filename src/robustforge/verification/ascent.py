@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from robustforge.core.linear_algebra import norm, norms
 from robustforge.verification.target import Face, Target
 
 Floats = npt.NDArray[np.float64]
@@ -17,8 +18,8 @@ Integers = npt.NDArray[np.int64]
 DIFFERENCE = 1e-4
 """Step of the central differences, relative to the room on the face."""
 
-_SHARES = 2.0 ** -np.arange(0, 9)
-_LENGTHS = 2.0 ** np.arange(2, -13, -1)
+_SHARES = np.ldexp(1.0, -np.arange(9))
+_LENGTHS = np.ldexp(1.0, np.arange(2, -13, -1))
 
 
 def ascend(target: Target, face: Face, unit: Floats, rounds: int = 12, gain: float = 1e-9) -> tuple[float, Floats]:
@@ -35,7 +36,7 @@ def ascend(target: Target, face: Face, unit: Floats, rounds: int = 12, gain: flo
         The worst value met by the steps, and its point.
     """
     value = float(target.values(unit[None])[0])
-    if not face.basis.shape[1] or face.room < 1e-6:
+    if not face.size or face.room < 1e-6:
         return value, unit
     inner = face.coordinates(unit)
     for _ in range(rounds):
@@ -58,8 +59,7 @@ def ascend(target: Target, face: Face, unit: Floats, rounds: int = 12, gain: flo
 def gradient(target: Target, face: Face, inner: Floats) -> Floats:
     """Return the slopes along the free directions, by central differences just inside the set."""
     q, step = inner.size, DIFFERENCE * face.room
-    shifts = np.concatenate([np.eye(q), -np.eye(q)]) * step
-    values = target.values(face.points((1.0 - 2.0 * DIFFERENCE) * inner + shifts))
+    values = target.values(face.beside((1.0 - 2.0 * DIFFERENCE) * inner, step))
     slopes: Floats = (values[:q] - values[q:]) / (2.0 * step)
     return slopes
 
@@ -69,13 +69,13 @@ def _ball_steps(inner: Floats, slopes: Floats, room: float) -> Floats:
 
     The first of them is that farthest point itself, to which a convex function leads in a few rounds.
     """
-    direction = slopes / np.linalg.norm(slopes)
+    direction = slopes / norm(slopes)
     towards = inner + _SHARES[:, None] * (room * direction - inner)
     along = inner + room * _LENGTHS[:, None] * direction
     moves = np.concatenate([towards, along])
-    norms = np.linalg.norm(moves, axis=1, keepdims=True)
-    within = moves[norms[:, 0] < room * (1.0 - 1e-9)]
-    return np.concatenate([moves * (room / np.maximum(norms, 1e-300)), within])
+    lengths = norms(moves)
+    within = moves[lengths < room * (1.0 - 1e-9)]
+    return np.concatenate([moves * (room / np.maximum(lengths, 1e-300))[:, None], within])
 
 
 def _box_steps(inner: Floats, slopes: Floats) -> Floats:
@@ -120,7 +120,7 @@ def _displaced(target: Target, unit: Floats, coordinate: int, positions: Floats)
     points = np.tile(rest, (positions.size, 1))
     if not target.is_box:
         room = np.sqrt(np.maximum(1.0 - positions**2, 0.0))
-        points *= (room / max(float(np.linalg.norm(rest)), 1e-300))[:, None]
+        points *= (room / max(norm(rest), 1e-300))[:, None]
     points[:, coordinate] = positions
     return points
 
@@ -135,7 +135,7 @@ def _several(target: Target, unit: Floats, coordinates: Integers, positions: Flo
     fixed = np.zeros(target.size, np.bool_)
     fixed[coordinates[fits]] = True
     point[coordinates[fits]] = positions[fits]
-    rest, room = np.linalg.norm(point[~fixed]), max(1.0 - np.sum(positions[fits] ** 2), 0.0)
+    rest, room = norm(point[~fixed]), max(1.0 - np.sum(positions[fits] ** 2), 0.0)
     if rest > 0:
         point[~fixed] *= np.sqrt(room) / rest
     return point

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from robustforge.core.linear_algebra import dot, norm, norms
 from robustforge.verification.target import Target
 
 Floats = npt.NDArray[np.float64]
@@ -129,18 +130,18 @@ def on_segments(target: Target, ends: Floats, most: int) -> list[Cliff]:
             most -= 1
             found = _straighten(target, ends[line[k]], float(high[k]), float(at_low[k]), float(at_high[k]))
             cliffs += [found] if found else []
-    return sorted(cliffs, key=lambda cliff: cliff.distance**2 / cliff.height)
+    return sorted(cliffs, key=lambda cliff: cliff.distance * cliff.distance / cliff.height)
 
 
 def _promising(low: Floats, high: Floats, heights: Floats, ends: Floats) -> list[int]:
     """Return the numbers of the rising cliffs inside the set, those first that are highest for the radius they take."""
     real = np.flatnonzero(np.isfinite(low) & (high < 1.0) & (heights > 0))
-    costs = (high[real] * np.linalg.norm(ends[real], axis=1)) ** 2 / heights[real]
+    costs = (high[real] * norms(ends[real])) ** 2 / heights[real]
     return [int(k) for k in real[np.argsort(costs, kind="stable")]]
 
 
 def _on(cliff: Cliff, point: Floats) -> bool:
-    return bool(abs(cliff.normal @ point - cliff.distance) < _SAME)
+    return abs(dot(cliff.normal, point) - cliff.distance) < _SAME
 
 
 def _straighten(target: Target, end: Floats, at: float, below: float, above: float) -> Cliff | None:
@@ -148,7 +149,7 @@ def _straighten(target: Target, end: Floats, at: float, below: float, above: flo
     normal = _normal(target, end, at, (below + above) / 2)
     if normal is None:
         return None
-    estimate = float(normal @ end) * at
+    estimate = dot(normal, end) * at
     centre, across = np.zeros(target.size), np.tile(normal, (2, 1))
     ends = np.minimum(np.array([1.0 - _BESIDE, 1.0 + _BESIDE]) * estimate, 1.0)
     values = target.on_lines(centre, across, ends)
@@ -174,5 +175,5 @@ def _normal(target: Target, end: Floats, at: float, level: float) -> Floats | No
         over = target.on_lines(bases, directions, middle) > level
         low, high = np.where(over, low, middle), np.where(over, middle, high)
     normal: Floats = (at - (low + high) / 2) * sides
-    length = float(np.linalg.norm(normal))
-    return normal * (np.sign(normal @ end) / length) if length > 0 else None
+    length = norm(normal)
+    return normal * (np.sign(dot(normal, end)) / length) if length > 0 else None

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from numba import boolean, float64, int64, uint64
 
 from robustforge.core.compiler import compiled
+from robustforge.core.linear_algebra import norms
 from robustforge.core.random import Stream, in_unit_ball, in_unit_box, normal, shuffle
 from robustforge.core.state import copy
 from robustforge.problem import Problem
@@ -42,6 +43,14 @@ def draw_offsets(problem: Problem, count: int, stream: Stream) -> Floats:
     geometry = problem.geometry
     draw(stream, geometry.is_box, geometry.active, nothing, unit, False, nothing, nothing, offsets)
     return offsets
+
+
+def draw_on_sphere(count: int, size: int, stream: Stream) -> Floats:
+    """Return points drawn uniformly from the unit sphere (count, size)."""
+    prepare()
+    points, nothing, unit = np.empty((count, size)), np.zeros(size), np.ones(size)
+    draw(stream, False, np.arange(size), nothing, unit, False, nothing, nothing, points)
+    return points / norms(points)[:, None]
 
 
 @compiled

@@ -12,10 +12,10 @@ from robustforge.errors import ProblemError
 from robustforge.problem import Problem
 from robustforge.verification.neighbourhood import Neighbourhood
 from robustforge.verification.probing import Knowledge, probing
-from robustforge.verification.verify import WorstCase, checked_design
+from robustforge.verification.verify import WorstCase, checked_design, known_within
 
 
-def attack(problem: Problem, x: Any, budget: int = 200, *, workers: int | Executor = 1) -> WorstCase:
+def attack(problem: Problem, x: Any, budget: int = 200, *, known: Any = None, workers: int | Executor = 1) -> WorstCase:
     """Look for the worst case of a design with few evaluations: for models that are slow.
 
     By corners of the uncertainty set that tell the effects of the variables apart, where a linear model expects the
@@ -26,6 +26,8 @@ def attack(problem: Problem, x: Any, budget: int = 200, *, workers: int | Execut
         problem: The problem that the design is for.
         x: The design, for instance the `x` of a result.
         budget: Evaluations, one of which is for the design itself.
+        known: Earlier evaluations: the `history` of a result, or points (k, n) and their values (k,). Those within the
+            set are not evaluated again, and the result is never below the worst of them.
         workers: How many processes evaluate a Python function, or an executor that does, up to 8 at the same time; the
             answer does not depend on it.
 
@@ -47,7 +49,9 @@ def attack(problem: Problem, x: Any, budget: int = 200, *, workers: int | Execut
         objective = Objective(problem, (), False, True, executor)
         first: list[float] = []
         objective.values(design[None], first)
-        knowledge, spent = Knowledge(around.units(design[None]), np.array(first)), 1
+        points_known, values_known = known_within(around, known)
+        where, values = np.concatenate([design[None], points_known]), np.append(first, values_known)
+        knowledge, spent = Knowledge(around.units(where), values), 1
         probe = probing(knowledge, around.is_box)
         points = next(probe, None)
         while points is not None and spent < budget:
@@ -58,4 +62,6 @@ def attack(problem: Problem, x: Any, budget: int = 200, *, workers: int | Execut
                 points = probe.send(np.array([*part, *[np.nan] * (len(points) - len(part))]))
             except StopIteration:
                 points = None
-    return WorstCase(knowledge.worst, around.place(knowledge.where[None])[0], spent)
+    k = int(np.argmax(values))
+    point = where[k] if values[k] >= knowledge.worst else around.place(knowledge.where[None])[0]
+    return WorstCase(knowledge.worst, point.copy(), spent)

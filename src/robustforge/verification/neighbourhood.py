@@ -6,6 +6,7 @@ not depend on the number of threads: each block of points has its own stream of 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -69,6 +70,13 @@ class Neighbourhood:
         """Return where points (k, n) lie in the unit set (k, m)."""
         differences: Floats = (points - self.centre)[:, self.active]
         return differences / self.radii[self.active]
+
+    def holds(self, points: Floats) -> npt.NDArray[np.bool_]:
+        """Say of each point (k, n) whether it is in the set, as a search says of its own: rounding counts as inside."""
+        problem, space = self.problem, self.problem.space
+        largest = np.maximum(np.abs(problem.lower), np.abs(problem.upper)) / space.scale
+        rounding = float(largest.max() + 2.0) * 2.0**-50 * math.sqrt(self.size)  # of a squared distance
+        return problem.geometry.holds((points - self.centre) / space.scale, 2.0 * (1e-9 + rounding))
 
     def draw(self, count: int, stream: Stream, rounds: int = ROUNDS) -> Floats:
         """Return points drawn uniformly from the set (count, n).

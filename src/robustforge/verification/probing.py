@@ -12,7 +12,10 @@ from collections.abc import Generator
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import hadamard
+
+from robustforge.core.linear_algebra import hadamard, norm, norms, product, solve_positive, times
+from robustforge.core.random import stream
+from robustforge.verification.drawing import draw_on_sphere
 
 Floats = npt.NDArray[np.float64]
 Probe = Generator[Floats, Floats, None]
@@ -76,9 +79,10 @@ class Knowledge:
         if values.size < 2:
             return np.zeros(self.units.shape[1])
         centred, rises = units - units.mean(axis=0), values - values.mean()
-        gram = centred.T @ centred
+        across = np.ascontiguousarray(centred.T)
+        gram = product(across, centred)
         ridge = _RIDGE * max(np.trace(gram) / gram.shape[0], 1e-300)
-        return np.asarray(np.linalg.solve(gram + ridge * np.eye(gram.shape[0]), centred.T @ rises))
+        return solve_positive(gram + ridge * np.eye(gram.shape[0]), times(across, rises))
 
 
 def probing(knowledge: Knowledge, is_box: bool, batch: int = 8) -> Probe:
@@ -120,15 +124,15 @@ def _best_of(knowledge: Knowledge, points: Floats) -> Generator[Floats, Floats, 
 def _screening(size: int, is_box: bool) -> Floats:
     """Return corners of the set, in pairs of opposites, over which every coordinate's effect stands alone."""
     width = 1 << size.bit_length()
-    corners = np.asarray(hadamard(width), dtype=np.float64)[:, 1 : size + 1]
+    corners = hadamard(width)[:, 1 : size + 1]
     return on_surface(np.stack([corners, -corners], axis=1).reshape(-1, size), is_box)
 
 
 def _drawn(number: int, count: int, size: int, is_box: bool) -> Floats:
     """Return points on a ball, or of a box with most coordinates at an end; always the same ones for a number."""
-    rng = np.random.Generator(np.random.PCG64(number))
     if not is_box:
-        return on_surface(rng.standard_normal((count, size)), is_box)
+        return draw_on_sphere(count, size, stream(number))
+    rng = np.random.Generator(np.random.PCG64(number))
     within = rng.uniform(-1.0, 1.0, (count, size))
     return np.where(rng.random((count, size)) < _AT_AN_END, np.sign(within), within)
 
@@ -139,7 +143,7 @@ def _along_slopes(knowledge: Knowledge, is_box: bool, batch: int) -> Probe:
         slopes = knowledge.slopes()
         if not slopes.any():
             return
-        target = np.where(slopes < 0, -1.0, 1.0) if is_box else slopes / np.linalg.norm(slopes)
+        target = np.where(slopes < 0, -1.0, 1.0) if is_box else slopes / norm(slopes)
         points = [target]
         for i in np.argsort(np.abs(slopes), kind="stable")[: max(batch - 2, 0)]:  # where the model is least sure
             turned = target.copy()
@@ -195,8 +199,8 @@ def _displaced(centre: Floats, k: int, step: float, is_box: bool) -> Floats:
 
 def on_surface(points: Floats, is_box: bool) -> Floats:
     """Return points pushed outwards, or pulled back, to the surface of the set; the centre stays."""
-    norms = np.abs(points).max(axis=1) if is_box else np.linalg.norm(points, axis=1)
-    return np.asarray(points / np.where(norms > 0, norms, 1.0)[:, None])
+    sizes = np.abs(points).max(axis=1) if is_box else norms(points)
+    return np.asarray(points / np.where(sizes > 0, sizes, 1.0)[:, None])
 
 
 def _fresh(points: Floats, knowledge: Knowledge) -> Floats:

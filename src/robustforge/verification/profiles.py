@@ -63,7 +63,9 @@ def measure(target: Target) -> Profiles:
     """
     m = target.size
     side = int(np.clip(POINTS // m, LEAST, MOST))
-    reach = (np.arange(1, side + 1) / side) ** (1.0 if target.is_box or m == 1 else 1.5)
+    reach = np.arange(1, side + 1) / side
+    if not target.is_box and m > 1:
+        reach = reach * np.sqrt(reach)
     steps = np.concatenate([-reach[::-1], [0.0], reach])
     centre = float(target.values(np.zeros((1, m)))[0])
     values = _along(target, np.repeat(np.arange(m), steps.size), np.tile(steps, m)).reshape(m, -1)

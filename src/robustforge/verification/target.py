@@ -6,11 +6,13 @@ worst.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from abc import ABC, abstractmethod
 
 import numpy as np
 import numpy.typing as npt
 
+from robustforge.core.linear_algebra import complement, dot, product, times
 from robustforge.verification.neighbourhood import Neighbourhood
 
 Floats = npt.NDArray[np.float64]
@@ -76,42 +78,84 @@ class Target:
         return float(values[k]), units[k]
 
 
-@dataclass(frozen=True)
-class Face:
-    """The part of the unit set in which some directions are pinned: the points stays + basis @ w.
+class Face(ABC):
+    """The part of the unit set in which some directions are pinned; its points have coordinates `w`, one per free one.
 
     Attributes:
-        stays: The pinned part of the point (m,).
-        basis: Orthonormal directions that are free, in columns (m, q).
+        stays: The pinned part of the points (m,).
+        size: The number q of free directions, which are orthonormal.
         room: How long `w` may be, in the norm of the set.
     """
 
     stays: Floats
-    basis: Floats
+    size: int
     room: float
 
+    @abstractmethod
     def points(self, inner: Floats) -> Floats:
         """Return the points of the unit set with the coordinates `w` (k, q)."""
-        points: Floats = self.stays + inner @ self.basis.T
+
+    @abstractmethod
+    def coordinates(self, unit: Floats) -> Floats:
+        """Return the `w` of a point of the unit set."""
+
+    @abstractmethod
+    def beside(self, inner: Floats, step: float) -> Floats:
+        """Return a step from one `w` along every free direction, then one against each (2q, m)."""
+
+
+class _Coordinates(Face):
+    """A face on which some coordinates are pinned."""
+
+    def __init__(self, stays: Floats, free: Bools, room: float) -> None:
+        self.stays, self._free, self.room = stays, np.flatnonzero(free), room
+        self.size = int(self._free.size)
+
+    def points(self, inner: Floats) -> Floats:
+        points = np.tile(self.stays, (len(inner), 1))
+        points[:, self._free] = inner
         return points
 
     def coordinates(self, unit: Floats) -> Floats:
-        """Return the `w` of a point of the unit set."""
-        inner: Floats = self.basis.T @ unit
-        return inner
+        return np.array(unit[self._free])
+
+    def beside(self, inner: Floats, step: float) -> Floats:
+        points = np.tile(self.points(inner[None]), (2 * self.size, 1))
+        rows = np.arange(self.size)
+        points[rows, self._free] += step
+        points[self.size + rows, self._free] -= step
+        return points
+
+
+class _Beyond(Face):
+    """A face on which the free directions are the rows of a matrix (q, m)."""
+
+    def __init__(self, stays: Floats, basis: Floats, room: float) -> None:
+        self.stays, self._basis, self.room = stays, basis, room
+        self.size = len(basis)
+
+    def points(self, inner: Floats) -> Floats:
+        points: Floats = self.stays + product(inner, self._basis)
+        return points
+
+    def coordinates(self, unit: Floats) -> Floats:
+        return times(self._basis, unit)
+
+    def beside(self, inner: Floats, step: float) -> Floats:
+        point, shifts = self.points(inner[None]), step * self._basis
+        return np.concatenate([point + shifts, point - shifts])
 
 
 def face(target: Target, unit: Floats, pinned: Bools) -> Face:
     """Return the face on which the pinned coordinates of a point stay as they are."""
     stays = np.where(pinned, unit, 0.0)
-    return Face(stays, np.eye(target.size)[:, ~pinned], 1.0 if target.is_box else _room(stays))
+    return _Coordinates(stays, ~pinned, 1.0 if target.is_box else _room(stays))
 
 
 def face_beyond(normals: Floats, stays: Floats) -> Face:
     """Return the face of the ball through a point, orthogonal to the normals (k, m), in whose span the point lies."""
-    whole, _ = np.linalg.qr(normals.T, mode="complete")
-    return Face(stays, np.ascontiguousarray(whole[:, len(normals) :]), _room(stays))
+    return _Beyond(stays, complement(normals), _room(stays))
 
 
 def _room(stays: Floats) -> float:
-    return float(np.sqrt(max(1.0 - float(stays @ stays), 0.0)))
+    return math.sqrt(max(1.0 - dot(stays, stays), 0.0))

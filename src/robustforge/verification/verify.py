@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from robustforge.core.random import Seed, stream
+from robustforge.engine.known import as_known
+from robustforge.engine.result import History
 from robustforge.errors import ProblemError
 from robustforge.problem import Problem
 from robustforge.verification.neighbourhood import Neighbourhood
@@ -67,6 +69,7 @@ def verify(
     rng: Seed = None,
     *,
     attack: bool = True,
+    known: Any = None,
     cores: int | None = None,
 ) -> Verification:
     """Find out how bad a design can become within its uncertainty set.
@@ -77,6 +80,8 @@ def verify(
         samples: Points to draw uniformly from the set around it.
         rng: An int, a `SeedSequence` or a `Generator`: decides everything, whatever the number of threads.
         attack: Whether to attack as well, which takes some 10,000 to 100,000 evaluations.
+        known: Earlier evaluations: the `history` of a result, or points (k, n) and their values (k,). The attack starts
+            from those within the set, too, and its result is never below the worst of them.
         cores: How many cores a compiled objective may use; all, if nobody says.
 
     Returns:
@@ -100,9 +105,11 @@ def verify(
     sampled = WorstCase(float(values[0]), points[0].copy(), count)
     if not attack:
         return Verification(nominal, sampled, None)
+    points_known, values_known = known_within(neighbourhood, known)
+    values, points = _worst(np.append(values, values_known), np.concatenate([points, points_known]))
     target = find_worst(neighbourhood, np.concatenate([points, design[None]]))
     found = WorstCase(target.worst, neighbourhood.place(target.where[None])[0], target.nfev)
-    for value, point in ((sampled.fun, sampled.x), (nominal, design)):
+    for value, point in ((float(values[0]), points[0]), (nominal, design)):
         if value > found.fun:  # by a rounding error: the attack begins with these points
             found = WorstCase(value, point.copy(), target.nfev)
     return Verification(nominal, sampled, found)
@@ -119,10 +126,29 @@ def _worst_of_sample(neighbourhood: Neighbourhood, count: int, base: npt.NDArray
 
     values, points = np.empty(0), np.empty((0, neighbourhood.problem.dimension))
     for more, where in neighbourhood.on_all_cores(of_block, range(-(-count // neighbourhood.block))):
-        values, points = np.concatenate([values, more]), np.concatenate([points, where])
-        worst = np.argsort(-values, kind="stable")[:POINTS_WANTED]
-        values, points = values[worst], points[worst]
+        values, points = _worst(np.concatenate([values, more]), np.concatenate([points, where]))
     return values, points
+
+
+def _worst(values: Floats, points: Floats) -> tuple[Floats, Floats]:
+    """Return the worst few, the worst first; of equal ones the first."""
+    worst = np.argsort(-values, kind="stable")[:POINTS_WANTED]
+    return values[worst], points[worst]
+
+
+def known_within(neighbourhood: Neighbourhood, known: Any) -> tuple[Floats, Floats]:
+    """Return those earlier evaluations that lie in the set: points (k, n) and values (k,).
+
+    Args:
+        neighbourhood: The set around the design.
+        known: A history, points and their values, or `None`.
+    """
+    if isinstance(known, History):
+        has_value = ~np.isnan(known.fun)
+        known = known.x[has_value], known.fun[has_value]
+    given = as_known(known, neighbourhood.problem)
+    near = neighbourhood.holds(given.x)
+    return given.x[near], given.values[near]
 
 
 def checked_design(problem: Any, x: Any) -> Floats:

@@ -11,6 +11,7 @@ import contextlib
 import numpy as np
 import numpy.typing as npt
 
+from robustforge.core.linear_algebra import norm, norms, shortest_solution, times
 from robustforge.verification import cliffs, profiles
 from robustforge.verification.ascent import ascend, exchange
 from robustforge.verification.cliffs import Cliff
@@ -95,8 +96,8 @@ def _adds_up(target: Target, unit: Floats, centre: float) -> bool:
 
 def _to_surface(target: Target, units: Floats) -> Floats:
     """Return the points pushed outwards to the surface of the set."""
-    norms = np.abs(units).max(axis=1) if target.is_box else np.linalg.norm(units, axis=1)
-    pushed: Floats = units / np.where(norms > 0, norms, 1.0)[:, None]
+    sizes = np.abs(units).max(axis=1) if target.is_box else norms(units)
+    pushed: Floats = units / np.where(sizes > 0, sizes, 1.0)[:, None]
     return pushed
 
 
@@ -104,7 +105,7 @@ def _exchange(target: Target) -> None:
     """Put single coordinates of the worst point elsewhere, of a ball's rather near than far."""
     steps = np.linspace(-1.0, 1.0, 25)
     if not target.is_box:
-        steps = np.sign(steps) * np.abs(steps) ** 1.5 * min(3.0 / np.sqrt(target.size), 1.0)
+        steps = steps * np.sqrt(np.abs(steps)) * min(3.0 / np.sqrt(target.size), 1.0)
     exchange(target, target.where, steps, rounds=3)
 
 
@@ -124,9 +125,9 @@ def _beyond(target: Target, chosen: list[Cliff]) -> bool:
     """Climb from the point of the least radius beyond all the cliffs; return whether there is one in the ball."""
     normals = np.array([cliff.normal for cliff in chosen])
     distances = np.array([cliff.distance for cliff in chosen])
-    stays = np.linalg.lstsq(normals, distances, rcond=None)[0]
-    length = float(np.linalg.norm(stays))
-    if length > 1.0 or (normals @ stays < distances * (1.0 - 1e-9)).any():
+    stays = shortest_solution(normals, distances)
+    length = norm(stays)
+    if length > 1.0 or (np.abs(times(normals, stays) - distances) > 1e-9 * distances).any():
         return False
     for margin in MARGINS:
         farther = stays * min(1.0 + margin, 1.0 / max(length, 1e-300))
