@@ -115,7 +115,7 @@ def show_design(record: Record, path: str, store: str | None, name: str | None =
     figures.add_column(justify="right", no_wrap=True, style="bold")
     figures.add_column(style="dim")
     width = spread(record["worst"], record["nominal"])
-    known = f"the {high} within the tolerances that the search knows"
+    known = f"the {high} found within the tolerances"
     figures.add_row("worst value known", _value(record["worst"], width), known)
     figures.add_row("nominal value", _value(record["nominal"], width), "if it is built exactly as designed")
     failed = f", {record['failures']} of them without a value" if record["failures"] else ""

@@ -290,8 +290,8 @@ def _price_words(design: Design, known: dict[float, float]) -> str:
     text += f"; within the given ones, at best {number(known[1.0])}." if 1.0 in known else "."
     given = next((each for each in design.price if each.factor == 1), None)
     if given and given.left_out:
-        are = f"{count(given.left_out, 'design')} {'is' if given.left_out == 1 else 'are'}"
-        text += f" There {are} left out: around each, fewer than {given.least} runs lie within the given tolerances."
+        left = f"{count(given.left_out, 'design')} {'is' if given.left_out == 1 else 'are'} left out"
+        text += f" At the given tolerances, {left}: fewer than {given.least} runs lie around each."
     return text
 
 
