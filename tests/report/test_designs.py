@@ -542,7 +542,7 @@ outer_diameter_of_the_bearing_housing = { bounds = [15, 30], tolerance = 0.4, un
 wall_thickness_of_the_housing_at_the_flange = { bounds = [0.002, 0.01], tolerance = "5%", unit = "m" }
 clearance_between_shaft_and_inner_ring = { bounds = [1, 5], tolerance = "+0.3/-0.1", unit = "mm" }
 preloadForceOfTheDiscSpringStack = { bounds = [0.1, 1], tolerance = 0.05, unit = "kN" }
-R7 = { bounds = [50, 200], tolerance = "5%", unit = "ohm" }
+R7 = { bounds = [50, 200], tolerance = "5%", unit = "kilogram-metre-per-ampere-and-second-squared" }
 a_length_that_is_built_exactly_as_it_was_designed_by_someone = { bounds = [0, 1], tolerance = 0 }
 """
 BROKEN = """
@@ -553,7 +553,9 @@ BROKEN = """
   .map(each => each.textContent)
 """
 CUT = """
-[...document.querySelectorAll('.stacks')].filter(each => each.scrollWidth > each.clientWidth + 1).length
+[...document.querySelectorAll('.stacks')].filter(each => each.scrollWidth > each.clientWidth + 1).length +
+[...document.querySelectorAll('.stacks td')].filter(each => each.offsetWidth)
+  .filter(each => each.getBoundingClientRect().left < each.closest('.stacks').getBoundingClientRect().left - 1).length
 """
 ROWS = """
 Object.values([...document.querySelectorAll('figure svg')].map(each => each.getBoundingClientRect())

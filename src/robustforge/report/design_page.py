@@ -129,8 +129,8 @@ def _facts(design: Design) -> list[Record]:
 def _spent(design: Design) -> str:
     """Say what the attack took, and how much worse its value is."""
     assert design.attacked is not None
-    runs, rise = f"by {count(design.attacked.runs, 'further run')}", design.verdict.rise
-    return f"{percent(rise)} worse, {runs}" if 0 < rise <= 1 else runs
+    runs, worse = f"by {count(design.attacked.runs, 'further run')}", f"{percent(design.verdict.rise)} worse"
+    return f"{worse}, {runs}" if worse in design.verdict.text else runs
 
 
 def _details(design: Design) -> list[Record]:
