@@ -16,6 +16,7 @@ from test_cli import as_json, run
 
 from processes import gone, text_of
 from robustforge import cli
+from robustforge.formatting import within
 from robustforge.model.problem_file import read_problem_file
 from robustforge.search import Search
 from robustforge.store import SEARCH, SOLVE, VERIFY, Store
@@ -163,10 +164,11 @@ def test_the_screen_and_a_second_solve_which_runs_nothing(monkeypatch):
     shown = run("solve", "spring.toml").stdout
     record = as_json("solve", "spring.toml")
     for each in record["variables"]:
-        assert f"{each['value']:,.6g}" in shown
+        assert within(each["value"], each["built"][1] - each["built"][0]) in shown
         assert each["unit"] in shown
         assert each["tolerance"] in shown
-    for words in ("Robust design of spring", f"{record['worst']:,.6g}", "of 40 allowed", "rpso", "verify spring.toml"):
+    worst = within(record["worst"], record["worst"] - record["nominal"], 4)
+    for words in ("Robust design of spring", worst, "of 40 allowed", "rpso", "verify spring.toml"):
         assert words in shown
     assert max(map(len, shown.splitlines())) <= 80
     again = run("solve", "spring.toml")
@@ -292,12 +294,38 @@ def test_verify_spends_further_runs_and_goes_on():
     assert more["worst"] >= first["worst"]
     assert len(rows("spring.db", part=VERIFY)) == more["runs"]
     shown = run("verify", "spring.toml", "--budget", "40").stdout
-    for words in ("nominal", "known", "attacked", f"{more['worst']:,.6g}", "What drives it", "width", "load"):
+    worst = within(more["worst"], more["worst"] - more["nominal"], 4)
+    for words in ("nominal", "known", "attacked", worst, "What drives it", "width", "load"):
         assert words in shown
     for each in more["worst_point"]:
         bounds = next(one["built"] for one in solved["variables"] if one["name"] == each)
         assert bounds[0] - 1e-9 <= more["worst_point"][each] <= bounds[1] + 1e-9
     assert timeless(as_json("solve", "spring.toml")) == timeless(solved)
+
+
+@pytest.mark.parametrize(("value", "kind"), [("0", "confirmed"), ("1e3", "warning"), ("inf", "warning")])
+def test_verify_warns_of_a_design_that_an_attack_found_much_worse(value, kind):
+    problem("spring", model=SHELL, script=values_of("[ -e $4/changed ] && { cat $4/changed; exit; }"))
+    known = as_json("solve", "spring.toml")["worst"]
+    Path("changed").write_text(f"{value}\n")
+    record = as_json("verify", "spring.toml", "--budget", "10")
+    assert record["verdict"]["kind"] == kind
+    shown = " ".join(run("verify", "spring.toml", "--budget", "10").stdout.split())
+    assert record["verdict"]["text"] in shown
+    assert ("Warning: The attack found" in shown) == (kind == "warning")
+    assert known < 1e3
+
+
+def test_screens_have_the_digits_that_matter():
+    solved = as_json("solve", "spring.toml")
+    shown = run("solve", "spring.toml").stdout
+    for each in solved["variables"]:
+        low, high = each["built"]
+        row = next(line for line in shown.splitlines() if line.split()[:1] == [each["name"]])
+        text = row.split()[1]
+        assert float(text.replace(",", "")) == pytest.approx(each["value"], abs=0.01 * (high - low) or 1e-5)
+        assert len(text.partition(".")[2]) <= (3 if low < high else 6)
+        assert "." not in text or text[-1] != "0"
 
 
 @pytest.mark.parametrize("option", [["--budget", "30"], ["--seed", "5"], ["--heuristic", "rpso+dd"]])

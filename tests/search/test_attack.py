@@ -9,7 +9,7 @@ import pytest
 from robustforge.errors import ProblemError
 from robustforge.model.problem_file import read_problem_file
 from robustforge.model.workforce import workforce
-from robustforge.search import Search
+from robustforge.search import Search, Verified, verdict
 from robustforge.search.attack import Attack
 from robustforge.store import SEARCH, VERIFY, Store
 
@@ -112,3 +112,33 @@ def test_failures_within_the_tolerances_follow_the_policy(problem, tmp_path, mon
 def test_a_search_that_has_not_ended_cannot_be_verified(problem, tmp_path):
     with pytest.raises(ProblemError, match="has not"):
         verified(problem("slope"), tmp_path / "s.db", 10, solve=False)
+
+
+@pytest.mark.parametrize(
+    ("known", "worst", "failures", "kind", "words"),
+    [
+        (100.0, 100.0, 0, "confirmed", "The attack found nothing worse, in 40 further runs."),
+        (100.0, 104.0, 0, "confirmed", "4% worse than the search believed: 104 instead of 100"),
+        (100.0, 100.1, 0, "confirmed", "<1% worse"),
+        (100.0, 131.0, 0, "warning", "The attack found 31% worse than the search believed: 131 instead of 100"),
+        (-100.0, -131.0, 3, "warning", "31% worse than the search believed: -131 instead of -100"),  # maximised
+        (-0.86, 4.57, 0, "warning", "The attack found 4.57 where the search believed -0.86"),
+        (0.0, 1e-3, 0, "warning", "where the search believed 0"),
+        (0.02, 49.7, 0, "warning", "The attack found 49.7 where the search believed 0.02"),
+        (100.0, math.inf, 1, "warning", "found an infeasible point within the tolerances, in 40 further runs"),
+        (-100.0, -math.inf, 1, "warning", "found an infeasible point"),
+        (math.inf, math.inf, 1, "warning", "the search knew it"),
+        (100.0, 100.0, 40, "neutral", "Not attacked: none of 40 further runs had a value."),
+    ],
+)
+def test_an_attack_that_found_much_worse_is_a_warning(known, worst, failures, kind, words):
+    found = verdict(Verified(known, known, worst, {}, 40, failures, {}))
+    assert found.kind == kind
+    assert words in found.text
+
+
+def test_without_an_attack_nothing_is_confirmed():
+    for found in (None, Verified(1.0, 2.0, 2.0, {}, 0, 0, {})):
+        assert verdict(found).kind == "neutral"
+        assert verdict(found).text.startswith("Not attacked")
+        assert math.isnan(verdict(found).rise)

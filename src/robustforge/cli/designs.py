@@ -18,6 +18,7 @@ from robustforge.cli.layout import columns, indented, number, paragraphs, show, 
 from robustforge.cli.listings import Record
 from robustforge.cli.live import duration
 from robustforge.cli.screens import on_terminal
+from robustforge.formatting import spread, within
 from robustforge.model.outcome import printable
 from robustforge.search import Search
 
@@ -113,15 +114,20 @@ def show_design(record: Record, path: str, store: str | None, name: str | None =
     figures.add_column(no_wrap=True)
     figures.add_column(justify="right", no_wrap=True, style="bold")
     figures.add_column(style="dim")
-    figures.add_row("worst value known", _value(record["worst"]), f"the {high} found within the tolerances")
-    figures.add_row("nominal value", _value(record["nominal"]), "if it is built exactly as designed")
+    width = spread(record["worst"], record["nominal"])
+    known = f"the {high} found within the tolerances"
+    figures.add_row("worst value known", _value(record["worst"], width), known)
+    figures.add_row("nominal value", _value(record["nominal"], width), "if it is built exactly as designed")
     failed = f", {record['failures']} of them without a value" if record["failures"] else ""
     figures.add_row("runs", f"{record['runs']:,}", f"of {record['budget']:,} allowed{failed}")
     table = columns("variable", "value", "unit", "tolerance", "built between")
+    for place in (1, 3):
+        table.columns[place].no_wrap = True  # a number is never cut
     for each in record["variables"]:
         low, top = each["built"]
-        between = f"{number(low)} and {number(top)}" if low < top else ""
-        table.add_row(Text(each["name"], style="bold"), number(each["value"]), each["unit"], each["tolerance"], between)
+        value, *ends = (within(each_one, top - low) for each_one in (each["value"], low, top))
+        between = " and ".join(ends) if low < top else ""
+        table.add_row(Text(each["name"], style="bold"), value, each["unit"], each["tolerance"], between)
     text = paragraphs(9)
     text.add_row("heuristic", f"{record['heuristic_name']}, at most {record['in_flight']} runs at a time")
     text.add_row("outcome", record["message"])
@@ -146,19 +152,23 @@ def show_verified(record: Record) -> None:
     table.add_column("")
     table.add_column("value", justify="right", no_wrap=True, style="bold")
     table.add_column("", style="dim")
-    table.add_row("nominal", _value(record["nominal"]), "built exactly as designed")
-    table.add_row("known", _value(record["known"]), "the worst that the search had seen")
+    width = spread(record["nominal"], record["known"], record["worst"])
+    table.add_row("nominal", _value(record["nominal"], width), "built exactly as designed")
+    table.add_row("known", _value(record["known"], width), "the worst that the search had seen")
     failed = f", {record['failures']} failed" if record["failures"] else ""
     spent = f"after {record['runs']:,} further run{'s' if record['runs'] != 1 else ''}{failed}"
-    table.add_row("attacked", _value(record["worst"]), spent)
+    table.add_row("attacked", _value(record["worst"], width), spent)
     drivers = columns("variable", "at the worst point", "unit", "change across its tolerance")
     for name, slope in record["slopes"].items():
-        point = (number(record["worst_point"][name]), record["units"][name])
-        drivers.add_row(Text(name, style="bold"), *point, f"{slope:+.4g}" if slope else "")
+        point = (within(record["worst_point"][name], record["widths"][name]), record["units"][name])
+        change = f"{'+' if slope > 0 else ''}{number(slope, 3)}" if slope else ""
+        drivers.add_row(Text(name, style="bold"), *point, change)
     show(
         title(f"{record['name']}: the worst within the tolerances"),
         "",
         indented(table),
+        "",
+        indented(_verdict(record["verdict"])),
         "",
         Text("What drives it, by a linear model of all runs within the tolerances:", style="dim"),
         indented(drivers),
@@ -215,5 +225,13 @@ def _policy(policy: str) -> str:
     return words[policy]
 
 
-def _value(value: float) -> str:
-    return "-infinite" if value == -math.inf else number(value)
+def _verdict(said: Record) -> Text:
+    """Return what an attack says about the search, in a colour of its own if that is a warning."""
+    if said["kind"] == "warning":
+        return Text(f"Warning: {said['text']}", style="bold yellow")
+    return Text(said["text"])
+
+
+def _value(value: float, width: float) -> str:
+    """Return a value of the model, with the digits that differences of such a width need."""
+    return within(value, width, 4) if math.isfinite(value) else number(value)

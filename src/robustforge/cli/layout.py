@@ -1,12 +1,16 @@
-"""How people see anything: calm, aligned text that fits 80 columns. Bold and dim are the only styles."""
+"""How people see anything: calm, aligned text that fits 80 columns. Styles are bold and dim; warnings are yellow."""
 
 from __future__ import annotations
+
+import math
 
 import click
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+from robustforge.formatting import significant
 
 WIDTH = 80
 
@@ -75,11 +79,10 @@ def vector(values: list[float]) -> Text:
 def number(value: float, digits: int = 6) -> str:
     """Return a value for people; one that is +inf has no other name for it.
 
-    It is as short as can be and plain, so that it can be copied into a program; a page, which is typeset, has the rules
-    of `report.words.number`.
-
     Example:
         >>> number(1234.5), number(1e-7), number(float("inf")), number(2 / 3, 2)
         ('1,234.5', '1e-07', 'infinite', '0.67')
     """
-    return "unknown" if value != value else "infinite" if value == float("inf") else f"{value:,.{digits}g}"
+    if not math.isfinite(value):
+        return "unknown" if math.isnan(value) else "infinite" if value > 0 else "-infinite"
+    return significant(value, digits)

@@ -22,7 +22,7 @@ from robustforge.model.outcome import Outcome
 from robustforge.model.problem_file import ProblemFile
 from robustforge.model.reading import number
 from robustforge.model.workforce import Submit, workforce
-from robustforge.search import Search, Verified, answer_of, heuristic_of
+from robustforge.search import Search, Verified, answer_of, heuristic_of, verdict
 from robustforge.store import SEARCH, Store
 
 FAILED_WORD = "failed"
@@ -72,9 +72,11 @@ def design_record(search: Search, store: str, seconds: float) -> Record:
 
 
 def verified_record(file: ProblemFile, found: Verified, store: str, budget: int) -> Record:
-    """Return what an attack came to; the strongest drivers first."""
+    """Return what an attack came to, and what that says about the search; the strongest drivers first."""
     slopes = dict(sorted(found.slopes.items(), key=lambda item: -abs(item[1])))
-    rest = {"units": units(file), "budget": budget, "store": store}
+    point = {each.name: each.built(found.worst_point[each.name]) for each in file.variables.each}
+    widths = {name: high - low for name, (low, high) in point.items()}
+    rest = {"units": units(file), "widths": widths, "budget": budget, "store": store, "verdict": asdict(verdict(found))}
     return {"name": file.name, "goal": file.goal, **asdict(found), "slopes": slopes, **rest}
 
 

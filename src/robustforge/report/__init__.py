@@ -61,6 +61,7 @@ def page_html(evidence: Evidence, designs: Sequence[Design] = ()) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     from robustforge.report.page import page
+    from robustforge.report.words import breakable
 
     layout = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -69,6 +70,7 @@ def page_html(evidence: Evidence, designs: Sequence[Design] = ()) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    layout.filters["breakable"] = breakable
     return layout.get_template("template.html").render(page(evidence, designs))
 
 

@@ -6,7 +6,9 @@ are, -1 if low ones are.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,28 +31,29 @@ THIRDS = {"middle": "muted", "best": "c1", "worst": "c2"}
 """The colours of the best, the middle and the worst third of runs, in the order in which they are painted."""
 
 _NAMES, _TALL, _FAR, _BAD, _FAN = 14, 26.0, 3.0, 0.25, 0.07
+_LETTERS, _ABOVE, _FAINT, _PALE = 48, 13.0, 0.35, 0.6
 
 
 def drivers(key: str, label: str, names: Sequence[str], changes: Sequence[float]) -> Markup:
     """Return how much the value changes across the tolerance of each variable, a row each."""
+    row = ROW + _ABOVE * _are_long(names)
 
     def paint(axes: Axes) -> None:
         most = max(map(abs, changes), default=0.0) or 1.0
-        axes.barh(range(len(names)), changes, height=0.62, color=colour("c1"), linewidth=0)
+        axes.barh(range(len(names)), changes, height=0.62 * ROW / row, color=colour("c1"), linewidth=0)
         axes.axvline(0, color=colour("muted"), linewidth=0.8)
         for place, change in enumerate(changes):
             axes.annotate(
                 signed(change, 3), (1, place), (58, 0), xycoords=("axes fraction", "data"),
                 textcoords="offset points", va="center", ha="right", color=colour("soft"),
             )  # fmt: skip
-        name_rows(axes, names, ["soft"] * len(names), [False] * len(names), _NAMES)
+        _name(axes, names)
         axes.set_xlim(-1.06 * most, 1.06 * most)
         axes.xaxis.set_major_locator(round_ticks(4))
         axes.xaxis.set_major_formatter(Ticks())
         heading(axes, "change of the value across the tolerance")
 
-    frame = Frame(len(names) * ROW + 46, left=room_for(names, _NAMES) + 10, right=64, bottom=20)
-    return draw(key, label, frame, paint)
+    return draw(key, label, Frame(len(names) * row + 46, left=_room(names, 10), right=64, bottom=20), paint)
 
 
 def convergence(key: str, label: str, runs: Points, estimates: Points, ends: Points, worse: float) -> Markup:
@@ -117,16 +120,12 @@ def neighbourhood(key: str, label: str, names: Sequence[str], positions: Floats,
             lines = np.column_stack([moved[thirds[third]], np.full(thirds[third].sum(), np.nan)])
             axes.plot(lines.ravel(), np.tile(rows, len(lines)), color=colour(role), linewidth=0.7, alpha=0.55)
         axes.plot(positions[order[-1]], rows[:-1], "o-", ms=4.0, color=colour("ink"), linewidth=2.0, clip_on=False)
-        name_rows(axes, names, ["soft"] * len(names), [False] * len(names), _NAMES)
+        _name(axes, names)
         axes.grid(visible=True, axis="y")
         _places(axes)
 
-    return draw(
-        key,
-        label,
-        Frame(len(names) * _TALL + 36, left=room_for(names, _NAMES) + 10, right=30, top=10, bottom=24),
-        paint,
-    )
+    tall = _TALL + _ABOVE * _are_long(names)
+    return draw(key, label, Frame(len(names) * tall + 36, left=_room(names, 24), right=30, top=10, bottom=24), paint)
 
 
 def across(key: str, label: str, name: str, positions: Floats, values: Floats, badness: Floats) -> Markup:
@@ -145,48 +144,115 @@ def across(key: str, label: str, name: str, positions: Floats, values: Floats, b
         if finite.any():
             axes.set_ylim(*margins(float(values[finite].min()), float(values[finite].max()), axes.get_yscale()))
         _places(axes)
-        axes.set_xlabel(short(name))
+        axes.set_xlabel(short(name, _LETTERS))
 
     return draw(key, label, Frame(190, right=30), paint)
 
 
-def prices(key: str, label: str, best: Sequence[tuple[float, float, int]], own: Points, worse: float) -> Markup:
-    """Return what the best design would be worth under other tolerances, and this one, as far as the history knows.
+@dataclass(frozen=True)
+class Bound:
+    """A mark in the figure of prices.
+
+    Attributes:
+        factor: The tolerances, as a multiple of those of the problem.
+        value: The worst value known; NaN if there is none.
+        runs: How many runs that is the worst of.
+        is_faint: Whether these are too few to trust.
+    """
+
+    factor: float
+    value: float
+    runs: int
+    is_faint: bool = False
+
+
+def prices(
+    key: str, label: str, best: Sequence[Bound], own: Sequence[Bound], attacked: float | None, worse: float
+) -> Markup:
+    """Return what the best design would be worth under other tolerances, and this one, by the search's own runs.
 
     Args:
         key: The figure's name on the page.
         label: What it shows.
-        best: A factor of the tolerances, the value, NaN where none is known, and how many points that is the worst of.
-        own: A factor, and the value of the design.
+        best: The best design under each tolerance.
+        own: This design under each.
+        attacked: The worst value of this design after an attack, under the tolerances as given: a mark of its own.
         worse: Which side is worse.
     """
-    values = np.array([*(each[1] for each in best), *(each[1] for each in own)])
+    extra = [] if attacked is None else [attacked]
+    values = np.array([*(each.value for each in (*best, *own)), *extra])
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
 
     def paint(axes: Axes) -> None:
-        finish(axes, "y", values, "worst known value")
-        named = []
-        for line, role, name in ((own, "c2", "this design"), (best, "c1", "best known")):
-            known = [each[1] for each in line if np.isfinite(each[1])]
-            axes.plot([each[0] for each in line], [each[1] for each in line], "o-", ms=3.5, color=colour(role))
-            named += [(known[-1], name, role)] if known else []
-        for factor, value, points in best:
-            if factor > 0 and np.isfinite(value):
-                axes.annotate(
-                    f"{points:,}", (factor, value), (2, -4 * worse), textcoords="offset points", ha="left",
-                    va="top" if worse > 0 else "bottom", color=colour("muted"), fontsize=8.5,
-                )  # fmt: skip
+        finish(axes, "y", values, "worst value known")
         axes.set_xlim(-0.06, 2.06)
         axes.set_xticks(list(_FACTORS), list(_FACTORS.values()))
         limits = margins(low, high, axes.get_yscale())
         axes.set_ylim(*(margins(*limits, axes.get_yscale())))
+        named = []
+        for line, role, name, side in ((own, "c2", "this design", worse), (best, "c1", "best known", -worse)):
+            known = [each for each in line if np.isfinite(each.value)]
+            _bounds(axes, known, role, worse)
+            _counts(axes, known if role == "c1" else [each for each in known if each not in best], side)
+            named += [(known[-1].value, name, role)] if known else []
+        if attacked is not None:
+            axes.plot([1.0], [attacked], "D", ms=5.5, mfc=colour("page"), mec=colour("c2"), mew=1.5, clip_on=False)
+            beside: Any = {"textcoords": "offset points", "va": "center", "ha": "right", "color": colour("c2")}
+            axes.annotate(f"attacked {number(attacked)}", (1.0, attacked), (-7, 0), **beside)
         axes.set_xlabel("tolerances")
         end_labels(axes, named)
 
     return draw(key, label, Frame(215, right=84, top=26), paint)
 
 
+def _bounds(axes: Axes, line: Sequence[Bound], role: str, worse: float) -> None:
+    """Draw a line of bounds: triangles point to where the true value may lie; those of too few runs are faint."""
+    for before, after in itertools.pairwise(line):
+        alpha = _FAINT if before.is_faint or after.is_faint else 1.0
+        ends = (before.factor, after.factor), (before.value, after.value)
+        axes.plot(*ends, color=colour(role), linewidth=1.4, alpha=alpha, solid_capstyle="butt")
+    for each in line:
+        shape = "o" if each.factor == 0 else "^" if worse > 0 else "v"
+        paint: Any = {"mfc": colour("page") if each.is_faint else colour(role), "mec": colour(role)}
+        axes.plot([each.factor], [each.value], shape, ms=4.5, mew=0.9, alpha=_PALE if each.is_faint else 1.0, **paint)
+
+
+def _counts(axes: Axes, line: Sequence[Bound], side: float) -> None:
+    """Write beside each bound how many runs it is of."""
+    for each in line:
+        if each.factor > 0:
+            axes.annotate(
+                f"{each.runs:,}", (each.factor, each.value), (0, 5 * side), textcoords="offset points", ha="center",
+                va="bottom" if side > 0 else "top", color=colour("muted"), fontsize=8.5,
+            )  # fmt: skip
+
+
 _FACTORS = {0.0: "none", 0.5: "half", 1.0: "as given", 1.5: "1.5×", 2.0: "double"}
+
+
+def _are_long(names: Sequence[str]) -> bool:
+    """Whether names need a line of their own above their rows; beside them, they would be cut."""
+    return max(map(len, names), default=0) > _NAMES
+
+
+def _room(names: Sequence[str], least: float) -> float:
+    """Return the units on the left of rows with names."""
+    return least if _are_long(names) else room_for(names, _NAMES) + 10
+
+
+def _name(axes: Axes, names: Sequence[str]) -> None:
+    """Make a row of each name, which stands beside its row if all are short, and else above it."""
+    name_rows(axes, names, ["soft"] * len(names), [False] * len(names), _NAMES)
+    if not _are_long(names):
+        return
+    axes.set_ylim(len(names) - 0.5, -0.75)
+    axes.set_yticks(range(len(names)), [""] * len(names))
+    paper: Any = {"facecolor": colour("page"), "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
+    for place, name in enumerate(names):
+        axes.annotate(
+            short(name, _LETTERS), (0, place), (4, 12), xycoords=("axes fraction", "data"), zorder=5,
+            textcoords="offset points", va="center", ha="left", color=colour("soft"), bbox=paper,
+        )  # fmt: skip
 
 
 def _places(axes: Axes) -> None:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from robustforge.formatting import percent, spread, within
 from robustforge.heuristic import Heuristic, heuristic, heuristics
 from robustforge.model.outcome import printable
 from robustforge.model.variables import Variable
 from robustforge.report import design_figures
 from robustforge.report.commands import search_commands
 from robustforge.report.designs import Design, Surroundings
-from robustforge.report.price import LEAST
-from robustforge.report.words import MINUS, MISSING, count, duration, moment, number, short, signed
+from robustforge.report.price import LEAST, Estimate
+from robustforge.report.words import MINUS, MISSING, count, duration, moment, number, short, signed, typeset
 from robustforge.store import SOLVE
 from robustforge.tables import Record
 
@@ -61,6 +62,7 @@ def design_record(place: int, design: Design, where: str) -> Record:
         "commands": search_commands(design.name, where, design.has_model, attack),
         "has_model": design.has_model,
         "is_attacked": attack > 0,
+        "refuted": typeset(design.verdict.text) if design.verdict.kind == "warning" else "",
         **parts,
         "titles": PARTS,
         "parts": ["build", *(part for part in parts if parts[part])],
@@ -80,7 +82,9 @@ def notice(design: Design) -> Record:
     if design.state == "finished":
         ending = "; ".join(each for each in design.answer.message.split("; ") if " failed, the first at x" not in each)
         text = f"{ending[:1].upper()}{ending[1:]}: {runs}."
-        return {"kind": "finished" if design.answer.success else "empty", "text": text}
+        if not design.answer.success:
+            return {"kind": "empty", "text": text}
+        return {"kind": design.verdict.kind, "text": f"{text} {typeset(design.verdict.text)}"}
     words = {
         "running": f"At work: {runs} are there. What follows is how it stands.",
         "waiting": f"It waits for values: {runs} are there, and robustforge ask shows the points that come next.",
@@ -111,15 +115,22 @@ def _facts(design: Design) -> list[Record]:
     answer, facts = design.answer, []
     if design.is_found:
         note = "if built exactly" if not math.isnan(answer.nominal) else "not run yet"
-        facts += [("nominal value", _value(answer.nominal), note)]
-        facts += [("worst value known", _value(answer.worst), "to the search")]
+        facts += [("nominal value", _value(design, answer.nominal), note, "")]
+        note = "to the search" if design.attacked else "to the search; not attacked"
+        facts += [("worst value known", _value(design, answer.worst), note, "")]
     if design.attacked:
-        spent = f"by {count(design.attacked.runs, 'further run')}"
-        facts += [("worst after the attack", _value(design.attacked.worst), spent)]
+        facts += [("worst after the attack", _value(design, design.worst), _spent(design), design.verdict.kind)]
     failed = sum(number for _, number in design.reasons)
     words = f"{failed:,} without a value" if failed else "all with a value" if design.runs else "none yet"
-    facts += [("runs of the model", f"{len(design.runs):,}", words)]
-    return [{"name": name, "value": value, "note": note} for name, value, note in facts]
+    facts += [("runs of the model", f"{len(design.runs):,}", words, "")]
+    return [{"name": name, "value": value, "note": note, "kind": kind} for name, value, note, kind in facts]
+
+
+def _spent(design: Design) -> str:
+    """Say what the attack took, and how much worse its value is."""
+    assert design.attacked is not None
+    runs, worse = f"by {count(design.attacked.runs, 'further run')}", f"{percent(design.verdict.rise)} worse"
+    return f"{worse}, {runs}" if worse in design.verdict.text else runs
 
 
 def _details(design: Design) -> list[Record]:
@@ -142,11 +153,13 @@ def _variables(design: Design) -> list[Record]:
     rows = []
     for each in design.file.variables.each:
         value = design.answer.design[each.name]
-        digits, ends = _digits(each, value), each.built(value)
-        low, high = (number(end, digits) if ends[0] < ends[1] else MISSING for end in ends)
+        ends = each.built(value)
+        low, high = (_built(each, value, end) if ends[0] < ends[1] else MISSING for end in ends)
         tolerance = str(each.tolerance).replace("/-", f" / {MINUS}")
         plain = {"name": each.name, "unit": each.unit, "tolerance": tolerance}
-        rows.append({**plain, "value": number(value, digits), "low": low, "high": high})
+        rows.append(
+            {**plain, "value": _built(each, value, value), "low": low, "high": high, "is_uncertain": ends[0] < ends[1]}
+        )
     return rows
 
 
@@ -179,7 +192,7 @@ def _worst(key: str, design: Design) -> Record | None:
         for k, name in zip(by_size, names, strict=True)
     ]
     return {
-        "value": "" if math.isinf(design.worst) else _value(design.worst),
+        "value": "" if math.isinf(design.worst) else _value(design, design.worst),
         "svg": design_figures.drivers(f"{key}-drivers", label, names[shown], changes[shown]) if near.fitted > 1 else "",
         "title": "What drives it",
         "caption": _linear_words(near),
@@ -191,9 +204,8 @@ def _worst(key: str, design: Design) -> Record | None:
 def _both(variable: Variable, design: Design) -> Record:
     """Return a variable of the design and of its worst point."""
     value = design.answer.design[variable.name]
-    digits = _digits(variable, value)
-    worst = number(design.worst_point[variable.name], digits)
-    return {"name": variable.name, "unit": variable.unit, "design": number(value, digits), "worst": worst}
+    both = (_built(variable, value, each) for each in (value, design.worst_point[variable.name]))
+    return {"name": variable.name, "unit": variable.unit, **dict(zip(("design", "worst"), both, strict=True))}
 
 
 def _linear_words(near: Surroundings) -> str:
@@ -245,18 +257,42 @@ def _near(key: str, design: Design) -> Record | None:
 
 def _price(key: str, design: Design) -> Record | None:
     """Return what other tolerances would cost, without a figure if nothing can be said; `None` before a value."""
-    best = [(each.factor, _seen(design, each.value), each.points) for each in design.price]
-    own = [(each.factor, _seen(design, each.value)) for each in design.own_price]
-    known = {factor: value for factor, value, _ in best if not math.isnan(value)}
+    trusted = 2 + sum(not each.tolerance.exact for each in design.file.variables.each)
+    best, own = ([_bound(design, each, trusted) for each in line] for line in (design.price, design.own_price))
+    known = {each.factor: each.value for each in best if not math.isnan(each.value)}
     if not known:
         return None
     if not any(known):
         return {"svg": "", "least": LEAST}
-    caption = f"Without tolerances the best point is worth {number(known[0.0])}"
-    caption += f", under those given {number(known[1.0])} by this estimate." if 1.0 in known else "."
+    attacked = design.worst if design.attacked and math.isfinite(design.worst) else None
+    caption = _price_words(design, known)
     label = f"The price of robustness of {design.name}. {caption}"
-    svg = design_figures.prices(f"{key}-price", label, best, own, design.file.sign)
-    return {"svg": svg, "title": "Value under other tolerances", "caption": caption, "least": LEAST}
+    svg = design_figures.prices(f"{key}-price", label, best, own, attacked, design.file.sign)
+    return {
+        "svg": svg,
+        "title": "Value under other tolerances",
+        "caption": caption,
+        "least": LEAST,
+        "trusted": trusted,
+        "is_faint": any(each.is_faint for each in (*best, *own)),
+        "attack": count(design.attacked.runs, "further run") if design.attacked and attacked is not None else "",
+    }
+
+
+def _bound(design: Design, estimate: Estimate, trusted: int) -> design_figures.Bound:
+    value, is_faint = _seen(design, estimate.value), estimate.factor > 0 and estimate.points < trusted
+    return design_figures.Bound(estimate.factor, value, estimate.points, is_faint)
+
+
+def _price_words(design: Design, known: dict[float, float]) -> str:
+    """Say what the best designs are worth with and without tolerances, and how many designs were not compared."""
+    text = f"Without tolerances, the best design has the value {number(known[0.0])}"
+    text += f"; within the given ones, at best {number(known[1.0])}." if 1.0 in known else "."
+    given = next((each for each in design.price if each.factor == 1), None)
+    if given and given.left_out:
+        left = f"{count(given.left_out, 'design')} {'is' if given.left_out == 1 else 'are'} left out"
+        text += f" At the given tolerances, {left}: fewer than {given.least} runs lie around each."
+    return text
 
 
 def _seen(design: Design, value: float) -> float:
@@ -269,18 +305,17 @@ def _heuristic_name(chosen: Heuristic) -> str:
     return next((name for name in heuristics() if heuristic(name) == chosen), f"its own, {chosen.id}")
 
 
-def _value(value: float) -> str:
-    """Return a value of a model; one that is infinite is infinitely bad."""
-    return "infeasible" if math.isinf(value) else number(value, 5)
+def _value(design: Design, value: float) -> str:
+    """Return a value of the model with the digits that tell the nominal value from the worst one."""
+    if not math.isfinite(value):
+        return "infeasible" if math.isinf(value) else MISSING
+    return typeset(within(value, spread(design.answer.nominal, design.answer.worst, design.worst), 4))
 
 
-def _digits(variable: Variable, value: float) -> int:
-    """Return with how many digits a value is written: as many as it takes to see the tolerance."""
+def _built(variable: Variable, value: float, shown: float) -> str:
+    """Return a value of a variable with the digits that its tolerance around a design's value needs."""
     low, high = variable.built(value)
-    most = max(abs(low), abs(high))
-    if not 0 < high - low < most:
-        return 5
-    return int(min(max(math.ceil(math.log10(most / (high - low))) + 2, 5), 12))
+    return typeset(within(shown, high - low))
 
 
 def _position(position: float) -> str:

@@ -21,7 +21,7 @@ from robustforge.heuristic import Heuristic
 from robustforge.model.outcome import Outcome
 from robustforge.model.problem_file import ProblemFile
 from robustforge.report.price import Estimate, price, price_of
-from robustforge.search import Answer, Attack, Search, Verified, answer_of
+from robustforge.search import Answer, Attack, Search, Verdict, Verified, answer_of, verdict
 from robustforge.store import SEARCH, SOLVE, VERIFY, Evaluation, Experiment, Store
 from robustforge.store.lock import Lock
 from robustforge.verification.neighbourhood import Neighbourhood
@@ -89,8 +89,8 @@ class Design:
         worst_point: The worst point that is known within the tolerances; empty if there is none.
         near: What is known within the tolerances; `None` if there is no design.
         estimates: What the search took for the robust value of its design after so many runs, in the user's sense.
-        price: What is known about the best design under other tolerances; lower is better.
-        own_price: What is known about this one under them.
+        price: What the search's own runs say about the best design under other tolerances; lower is better.
+        own_price: What they say about this one under them.
     """
 
     name: str
@@ -116,6 +116,11 @@ class Design:
     def worst(self) -> float:
         """The worst value that is known within the tolerances, in the user's sense."""
         return self.attacked.worst if self.attacked else self.answer.worst
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the attack says about the worst value that the search knew."""
+        return verdict(self.attacked)
 
     @property
     def reasons(self) -> list[tuple[str, int]]:
@@ -171,8 +176,7 @@ def look(store: Store, experiment: Experiment, running: bool = False) -> Design:
     knowledge = attack.knowledge if attack else _known(search, result) if is_found else None
     has_model = experiment.settings.get("model") is not None
     idle = "running" if running else "interrupted" if has_model else "waiting"
-    x, values = _history(search, result, checked)
-    problem = search.optimizer.problem
+    problem, x, values = search.optimizer.problem, result.history.x, result.history.fun
     return Design(
         name=experiment.name,
         file=search.file,
@@ -190,7 +194,7 @@ def look(store: Store, experiment: Experiment, running: bool = False) -> Design:
         worst_point=_worst_point(search, result, knowledge),
         near=_surroundings(search, result, knowledge) if knowledge else None,
         estimates=tuple(estimates(search)),
-        price=tuple(price(problem, x, values)),
+        price=tuple(price(problem, x, values, design=result.x if is_found else None)),
         own_price=tuple(price_of(result.x, problem, x, values)) if is_found else (),
     )
 
@@ -267,11 +271,3 @@ def _surroundings(search: Search, result: OptimizeResult, knowledge: Knowledge) 
         changes=2 * knowledge.slopes(),
         fitted=int(np.isfinite(knowledge.values).sum()),
     )
-
-
-def _history(search: Search, result: OptimizeResult, checked: Sequence[Evaluation]) -> tuple[Floats, Floats]:
-    """Return all points with their values as the search sees them, those of the attack included."""
-    failed = np.inf if search.file.on_failure == "infeasible" else np.nan
-    values = [failed if row.failure else search.file.sign * row.value for row in checked]
-    points = np.array([row.x for row in checked]).reshape(-1, result.history.x.shape[1])
-    return np.concatenate([result.history.x, points]), np.concatenate([result.history.fun, values])

@@ -18,8 +18,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import Formatter, FuncFormatter, MaxNLocator, NullFormatter
 
 from robustforge.analysis.components import NOT_APPLICABLE
+from robustforge.formatting import percent
 from robustforge.report.drawing import LINES, Frame, colour, draw, end_labels, heading, room_for
-from robustforge.report.words import MINUS, number, percent, short
+from robustforge.report.words import MINUS, number, short
 from robustforge.tables import Record
 
 WIDE_RANGE = 30.0

@@ -115,7 +115,16 @@ def _notice(evidence: Evidence, designs: Sequence[Design]) -> Record:
         return {"kind": "interrupted", "text": f"Not finished: {_names(open_ones)} interrupted. {again}"}
     if evidence.running:
         return {"kind": "running", "text": f"Something is being written to it at the moment. {so_far}"}
-    return {"kind": "finished", "text": "Finished."}
+    return _finished([design for design in designs if design.verdict.kind != "confirmed"])
+
+
+def _finished(doubtful: Sequence[Design]) -> Record:
+    """Return the notice of a page whose searches have ended; it is a warning if an attack found one far too good."""
+    refuted = [design.name for design in doubtful if design.verdict.kind == "warning"]
+    if refuted:
+        names = listed(refuted) if len(refuted) <= 3 else f"{len(refuted):,} of the searches"
+        return {"kind": "warning", "text": f"Finished. An attack found a much worse value than the search: {names}."}
+    return {"kind": "neutral" if doubtful else "finished", "text": "Finished."}
 
 
 def _is_alone(evidence: Evidence, designs: Sequence[Design]) -> bool:

@@ -16,8 +16,9 @@ from robustforge.analysis.components import (
     proportions,
 )
 from robustforge.analysis.effects import decomposition
+from robustforge.formatting import percent
 from robustforge.report import figures
-from robustforge.report.words import count, percent
+from robustforge.report.words import count
 from robustforge.tables import Record
 
 STRONGEST_PAIRS = 8

@@ -6,6 +6,10 @@ import math
 import re
 from datetime import datetime
 
+from markupsafe import Markup, escape
+
+from robustforge.formatting import significant
+
 MISSING = "\N{EN DASH}"
 """Stands where there is no number."""
 
@@ -15,9 +19,6 @@ MINUS = "\N{MINUS SIGN}"
 def number(value: float | None, digits: int = 4) -> str:
     """Return a value with a few significant digits; what failed is infinite and has no other name for it.
 
-    All digits are written, those that are 0 too, and without a power of ten unless it is far from 1: numbers of a
-    column can be compared at a glance. `cli.layout.number` is for screens, where room is scarce.
-
     Example:
         >>> number(1234.5678), number(0.00001234), number(float("inf"))
         ('1,235', '0.00001234', 'infinite')
@@ -26,11 +27,12 @@ def number(value: float | None, digits: int = 4) -> str:
         return MISSING
     if math.isinf(value):
         return "infinite" if value > 0 else f"{MINUS}infinite"
-    if value == 0:
-        return "0"
-    before = math.floor(math.log10(abs(value))) + 1
-    form = f".{digits - 1}e" if before > 9 or before < -5 else f",.{max(digits - before, 0)}f"
-    return f"{value:{form}}".replace("-", MINUS)
+    return typeset(significant(value, digits))
+
+
+def typeset(text: str) -> str:
+    """Return a number as a page has it: with a minus sign in place of a hyphen."""
+    return text.replace("-", MINUS)
 
 
 def signed(value: float, digits: int = 4) -> str:
@@ -38,7 +40,7 @@ def signed(value: float, digits: int = 4) -> str:
 
     Example:
         >>> signed(0.5, 2), signed(-0.5, 2), signed(0.0)
-        ('+0.50', '−0.50', '0')
+        ('+0.5', '−0.5', '0')
     """
     return f"+{number(value, digits)}" if value > 0 else number(value, digits)
 
@@ -61,16 +63,6 @@ def chance(p: float | None) -> str:
     if p is None or math.isnan(p):
         return MISSING
     return "< 0.0001" if p < 1e-4 else f"{p:.4f}" if p < 1e-3 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
-
-
-def percent(share: float) -> str:
-    """Return a share as a whole number of hundredths; a small one is not rounded to nothing.
-
-    Example:
-        >>> percent(0.425), percent(0.004), percent(0.0)
-        ('42%', '<1%', '0%')
-    """
-    return "<1%" if 0 < share < 0.005 else f"{100 * share:.0f}%"
 
 
 def count(amount: int, noun: str, plural: str = "") -> str:
@@ -127,6 +119,26 @@ def short(text: str, most: int = 22) -> str:
         return plain
     end = (most - 1) * 2 // 5
     return f"{plain[: most - 1 - end]}…{plain[-end:]}"
+
+
+def breakable(text: str) -> Markup:
+    """Return a name that breaks between its parts, if it has to: after `_`, `-`, `.`, `/`, and before a capital.
+
+    Example:
+        >>> print(breakable("wall_thickness_at_flange"), breakable("R_1"))
+        wall_<wbr>thickness_<wbr>at_<wbr>flange R_1
+    """
+    return Markup("").join(_breakable(word) for word in re.split(r"(\s+)", text))
+
+
+def _breakable(word: str) -> Markup:
+    if len(word) <= _WHOLE:
+        return escape(word)
+    return Markup("<wbr>").join(escape(part) for part in _SEAM.split(word))
+
+
+_WHOLE = 12
+_SEAM = re.compile(r"(?<=[\w)][_\-./:])(?=\w)|(?<=[a-z])(?=[A-Z])")
 
 
 def listed(names: list[str]) -> str:

@@ -3,5 +3,6 @@
 from robustforge.search.answer import Answer, answer_of
 from robustforge.search.attack import Attack, Verified
 from robustforge.search.search import Search, heuristic_of
+from robustforge.search.verdict import Verdict, verdict
 
-__all__ = ["Answer", "Attack", "Search", "Verified", "answer_of", "heuristic_of"]
+__all__ = ["Answer", "Attack", "Search", "Verdict", "Verified", "answer_of", "heuristic_of", "verdict"]
