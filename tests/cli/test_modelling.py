@@ -668,6 +668,29 @@ def test_ctrl_c_during_verify_and_check(folder, slow):
     assert len(Path("log").read_text().split()) == 60
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", ["solve", "check"])
+def test_a_signal_is_heard_while_a_pattern_takes_for_ever(folder, forks, command, number):
+    script = "echo $5 >> $4/log; echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+    problem("spring", model=SHELL + 'result.pattern = "(?:a+)+(b)"\n', script=script)
+    pid = forks.start(command, "spring.toml")
+    text_of(folder / "log")
+    time.sleep(0.5)
+    begin = time.monotonic()
+    code, _, said = ended(forks, pid, number)
+    assert time.monotonic() - begin < 5
+    assert code == cli.INTERRUPTED
+    assert said.startswith("interrupted: ")
+
+
+def test_output_that_is_a_trap_is_a_failed_run(folder):
+    trap = "[ -e $4/trap ] && { head -c 300000 /dev/zero | tr '\\000' 1; exit; }"
+    problem("spring", model=SHELL, script=values_of(trap))
+    Path("trap").touch()
+    shown = run("check", "spring.toml", code=1).stdout
+    assert "its output has no number on the last line: '1111" in " ".join(shown.split())
+
+
 # --- stores that cannot be written
 
 
