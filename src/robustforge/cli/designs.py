@@ -8,26 +8,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
-from robustforge.cli.layout import columns, indented, number, paragraphs, show, title
+from robustforge.cli.frame import say
+from robustforge.cli.layout import Screen, Text, columns, indented, number, paragraphs, show, title
 from robustforge.cli.listings import Record
 from robustforge.cli.live import duration
 from robustforge.cli.screens import on_terminal
-from robustforge.model.outcome import printable
 from robustforge.search import Search
 
 
 def say_plan(search: Search) -> None:
     """Say what is stored already, and warn of workers that will have nothing to do."""
     if search.runs and not search.optimizer.over:
-        click.echo(f"going on; {search.runs:,} of {search.file.budget:,} runs are in the store", err=True)
+        say(f"going on; {search.runs:,} of {search.file.budget:,} runs are in the store", err=True)
     if warning := too_many(search.file.workers, search.optimizer.width):
-        click.echo(f"note: {warning}", err=True)
+        say(f"note: {warning}", err=True)
 
 
 def too_many(workers: int, width: int) -> str:
@@ -60,7 +57,7 @@ def bar(total: int, done: int = 0) -> Iterator[Callable[..., Any]]:
         TextColumn("{task.fields[failed]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*parts, console=Console(stderr=True), transient=True) as shown:
+    with Progress(*parts, console=Screen(stderr=True), transient=True) as shown:
         task = shown.add_task("", total=total, completed=done, failed="")
 
         def update(runs: int, failures: int = 0) -> None:
@@ -91,7 +88,7 @@ def show_plan(record: Record, path: str) -> None:
         parts += [
             "",
             Text("The last that the model said:", style="dim"),
-            indented(Text(printable(trial["tail"]).strip())),
+            indented(Text(trial["tail"].strip())),
         ]
     if warning := too_many(record["workers"], record["in_flight"]):
         parts += ["", Text(f"Note: {warning}.")]

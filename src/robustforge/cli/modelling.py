@@ -22,6 +22,7 @@ from robustforge.cli.frame import (
     json_option,
     options,
     output_option,
+    say,
 )
 from robustforge.errors import ProblemError
 
@@ -98,7 +99,7 @@ def solve_file(
     finally:
         give(record, as_json, lambda: designs.show_design(record, target, store, changes.get("name")))
     if interrupted:
-        click.echo(f"interrupted: {record['runs']} runs are in {where}; the same command goes on from there", err=True)
+        say(f"interrupted: {record['runs']} runs are in {where}; the same command goes on from there", err=True)
         ctx.exit(INTERRUPTED)
     ctx.exit(0 if record["success"] else FAILED)
 
@@ -119,7 +120,7 @@ def verify_file(ctx: click.Context, target: str, store: str | None, budget: int,
             with _ended_by_signals(), models.running(file, where, False) as submit, designs.bar(budget) as update:
                 attack.carry_out(max(budget, attack.stored), submit, lambda going: update(going.runs))
         except KeyboardInterrupt:
-            click.echo(f"interrupted: what was run is in {where}; the same command goes on from there", err=True)
+            say(f"interrupted: what was run is in {where}; the same command goes on from there", err=True)
             ctx.exit(INTERRUPTED)
         record = models.verified_record(file, attack.outcome(), where, budget)
     give(record, as_json, lambda: designs.show_verified(record))

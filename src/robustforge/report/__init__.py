@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from robustforge.analysis import Evidence, read_evidence
-from robustforge.errors import MissingExtraError, StoreError
+from robustforge.errors import MissingExtraError, StoreError, escaped
 from robustforge.report.designs import Design, read_designs
 
 __all__ = ["page_html", "report"]
@@ -69,7 +69,7 @@ def page_html(evidence: Evidence, designs: Sequence[Design] = ()) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return layout.get_template("template.html").render(page(evidence, designs))
+    return escaped(layout.get_template("template.html").render(page(evidence, designs)))  # names may hold anything
 
 
 def _check_installed() -> None:

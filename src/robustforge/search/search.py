@@ -23,7 +23,7 @@ from robustforge.engine.optimizer import resolve_heuristic
 from robustforge.errors import ModelError, ObjectiveError, StoreError, TellError
 from robustforge.heuristic import Heuristic
 from robustforge.model.earlier import read_earlier
-from robustforge.model.outcome import Outcome, printable
+from robustforge.model.outcome import Outcome
 from robustforge.model.problem_file import ProblemFile, problem_of
 from robustforge.model.workforce import Submit
 from robustforge.store import KNOWN, SEARCH, SOLVE, Evaluation, Experiment, Store
@@ -254,7 +254,7 @@ def _not_waiting(number: int) -> TellError:
 
 def _said(row: Evaluation) -> str:
     """Return the last that a failed run said, as the end of a message."""
-    return f". Its last words:\n{printable(row.tail).strip()}" if row.tail.strip() else ""
+    return f". Its last words:\n{row.tail.strip()}" if row.tail.strip() else ""
 
 
 def settings_of(file: ProblemFile, heuristic: Heuristic) -> dict[str, Any]:
