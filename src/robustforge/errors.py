@@ -82,6 +82,10 @@ class ProblemError(RobustforgeError):
     """A box, an uncertainty set, a budget or an argument that makes no problem."""
 
 
+class ArgumentError(RobustforgeError, TypeError):
+    """An argument by a name that a function does not have; the message names the right one."""
+
+
 class HeuristicError(RobustforgeError):
     """A heuristic, or a part of one, that the grammar does not allow."""
 

@@ -99,7 +99,7 @@ def show_plan(record: Record, path: str) -> None:
     show(*parts)
 
 
-def show_design(record: Record, path: str, store: str | None, name: str | None = None) -> None:
+def show_design(record: Record, path: str, store: str | None, name: str | None = None, has_model: bool = True) -> None:
     """Print the design that a search came to."""
     if not record["found"]:
         rest = f"{record['runs']:,} of {record['budget']:,} runs are in {record['store']}"
@@ -110,7 +110,9 @@ def show_design(record: Record, path: str, store: str | None, name: str | None =
     figures.add_column(no_wrap=True)
     figures.add_column(justify="right", no_wrap=True, style="bold")
     figures.add_column(style="dim")
-    figures.add_row("worst value known", _value(record["worst"]), f"the {high} found within the tolerances")
+    is_own = record["worst_point"] == record["design"]
+    known = "its own: nothing worse is known" if is_own else f"the {high} found within the tolerances"
+    figures.add_row("worst value known", _value(record["worst"]), known)
     figures.add_row("nominal value", _value(record["nominal"]), "if it is built exactly as designed")
     failed = f", {record['failures']} of them without a value" if record["failures"] else ""
     figures.add_row("runs", f"{record['runs']:,}", f"of {record['budget']:,} allowed{failed}")
@@ -123,7 +125,11 @@ def show_design(record: Record, path: str, store: str | None, name: str | None =
     text.add_row("heuristic", f"{record['heuristic_name']}, at most {record['in_flight']} runs at a time")
     text.add_row("outcome", record["message"])
     option = "".join(f" --{key} {shlex.quote(word)}" for key, word in (("store", store), ("name", name)) if word)
-    hint = f"robustforge verify {path}{option} looks for a worse case; robustforge report {record['store']} shows all."
+    hint = f"robustforge report {record['store']} shows all."
+    if has_model:
+        hint = f"robustforge verify {path}{option} looks for a worse case; {hint}"
+    else:
+        hint += " There is no model that could look for a worse case: try the ends of the tolerances yourself."
     show(
         title(f"Robust design of {record['name']}"),
         "",
@@ -185,10 +191,10 @@ def show_points(record: Record, path: str, output: str | None) -> None:
     )
 
 
-def show_told(record: Record, path: str, store: str | None, name: str | None = None) -> None:
+def show_told(record: Record, path: str, store: str | None, name: str | None = None, has_model: bool = True) -> None:
     """Print how far a search is that was told values; its answer if it is over."""
     if record["over"]:
-        show_design(record["answer"], path, store, name)
+        show_design(record["answer"], path, store, name, has_model)
         return
     waiting = len(record["points"])
     count = f"{record['told']} value{'s' if record['told'] != 1 else ''}"

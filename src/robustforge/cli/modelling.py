@@ -186,8 +186,8 @@ def tell(
 ) -> None:
     """Tell the values of points that `ask` has shown.
 
-    Either one, by its id, or all that have a value in a CSV file that `ask -o` wrote. The word "failed" instead of a
-    number says that there is none.
+    Either one, by its id, or all that have a value in a CSV file that `ask -o` wrote; those told before with the same
+    value are skipped. The word "failed" instead of a number says that there is none.
     """
     from robustforge.cli import designs, models, records
     from robustforge.search import Search
@@ -195,16 +195,18 @@ def tell(
 
     records.check_folder(output)
     problem, where = read(file, name=name), store_of(file, store)
-    outcomes = models.parse_told(what, value)
+    told = models.parse_told(what, value)
     with Store.open(where, durable=True) as kept:
         search = Search.open(problem, kept)
-        search.check_waiting([number for number, _ in outcomes])
-        for number, outcome in outcomes:
+        new = search.new_ones(told)
+        for number, outcome in new:
             search.tell(number, outcome)
         search.close_if_over()
-        record = models.told_record(search, len(outcomes), where)
+        record = models.told_record(search, len(new), where)
+    if skipped := len(told) - len(new):
+        say(f"note: {skipped} told before with the same value; skipped", err=True)
     records.save(record, output)
-    give(record, as_json, lambda: designs.show_told(record, file, store, name))
+    give(record, as_json, lambda: designs.show_told(record, file, store, name, problem.model is not None))
 
 
 @contextmanager

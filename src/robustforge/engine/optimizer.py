@@ -14,6 +14,7 @@ from scipy.optimize import OptimizeResult
 from robustforge.core.random import Seed, stream
 from robustforge.core.state import FAILED, RAISE, Readings
 from robustforge.engine import machine, memory, saving
+from robustforge.engine.arguments import explained
 from robustforge.engine.known import Known, as_known
 from robustforge.engine.result import design_of, make_result
 from robustforge.engine.setup import checked_budget, make_arrays
@@ -67,6 +68,7 @@ class Optimizer:
         200
     """
 
+    @explained
     def __init__(
         self,
         bounds: Any,

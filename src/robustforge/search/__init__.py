@@ -2,6 +2,6 @@
 
 from robustforge.search.answer import Answer, answer_of
 from robustforge.search.attack import Attack, Verified
-from robustforge.search.search import Search, heuristic_of
+from robustforge.search.search import Search, Told, heuristic_of
 
-__all__ = ["Answer", "Attack", "Search", "Verified", "answer_of", "heuristic_of"]
+__all__ = ["Answer", "Attack", "Search", "Told", "Verified", "answer_of", "heuristic_of"]
