@@ -10,10 +10,12 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from rich.tree import Tree
 from test_cli import run
 
 import robustforge as rf
+from robustforge import cli
 from robustforge.cli.layout import Screen, Text, columns
 from robustforge.errors import RobustforgeError, escaped
 from robustforge.store import SEARCH, Store
@@ -173,6 +175,26 @@ def test_somebody_elses_searches(folder):
     check_page("page.html")
     with Store.read("p.db") as store:
         assert store.experiments(SEARCH)[0].name == NASTY
+
+
+@pytest.mark.parametrize("key", ["budget", "seed", "retries", "bounds", "extent"])
+def test_somebody_elses_enormous_numbers(folder, key):
+    run("solve", "p.toml")
+    with sqlite3.connect("p.db") as connection:
+        ((text,),) = connection.execute("SELECT settings FROM experiment")
+        changed, count = re.subn(rf'("{key}": \[?)[-0-9.]+', rf"\g<1>{'9' * 400}", text)
+        assert count
+        connection.execute("UPDATE experiment SET settings = ?", (changed,))
+    for command in (
+        ["runs", "p.db", "--csv", "all.csv"],
+        ["report", "p.db"],
+        ["solve", "p.toml"],
+        ["verify", "p.toml"],
+    ):
+        ended = CliRunner().invoke(cli.main, command)
+        assert ended.exit_code in (0, 2)
+        assert "memory" not in ended.output
+        assert isinstance(ended.exception, SystemExit | None), ended.exception
 
 
 def test_somebody_elses_evolutions_and_assessments(folder):

@@ -110,7 +110,7 @@ def show_design(record: Record, path: str, store: str | None, name: str | None =
     figures.add_column(no_wrap=True)
     figures.add_column(justify="right", no_wrap=True, style="bold")
     figures.add_column(style="dim")
-    is_own = record["worst_point"] == record["design"]
+    is_own = record["worst"] == record["nominal"]
     known = "its own: nothing worse is known" if is_own else f"the {high} found within the tolerances"
     figures.add_row("worst value known", _value(record["worst"]), known)
     figures.add_row("nominal value", _value(record["nominal"]), "if it is built exactly as designed")
