@@ -214,6 +214,9 @@ def test_somebody_elses_evolutions_and_assessments(folder):
     assert not UNSAFE.search(page)
     assert html.escape(SHOWN) in page
     clean("show", f"{NASTY}.json")
+    few = ["--problems", "sphere", "--dimension", "2", "--budget", "60", "--runs", "3", "--samples", "50"]
+    for command in ("assess", "compare"):
+        clean(command, f"{NASTY}.json", "random", *few, "--store", "runs.db")
 
 
 def _worth(x):

@@ -242,6 +242,8 @@ VARIABLES = [
     ({"a": "a = { bounds = [0, 1], tolerance = 1 }"}, 3, WIDE + "±1, its bounds are 0 and 1", "Widen the bounds"),
     ({"a": "a = { bounds = [0, 1], tolerance = '+0.1/-3' }"}, 3, WIDE + "+0.1/-3, its bounds are 0 and 1", "Widen"),
     ({"a": "a = { bounds = [0, 1], tolerance = 1.7e308 }"}, 3, WIDE + "±1.7e+308, its bounds are 0 and 1", "Widen"),
+    ({"a": "a = { bounds = [0, 1e308], tolerance = 9e307 }"}, 3,
+     "bounds must be between -1e+300 and 1e+300; those of a are 0 and 1e+308", "Choose another unit"),
     ({"a": "a = { bounds = [1, 1.2], tolerance = '50%' }"}, 3, WIDE + "±50%, its bounds are 1 and 1.2", "Widen"),
     ({"a": "a = { bounds = [0, 1], tolerance = inf }"}, 3, "that of a is inf", 'Write for instance 0.1, "5%"'),
     ({"a": "a = { bounds = [0, 1], tolerance = nan }"}, 3, "that of a is nan", 'Write for instance 0.1, "5%"'),

@@ -38,6 +38,9 @@ _SPELLINGS = {"minimize": "minimise", "maximize": "maximise"}
 BUDGET = 500
 """Runs of a model that nobody says a budget for."""
 
+LARGEST = 1e300
+"""How far from 0 a bound may be: what is calculated with it must be finite, too."""
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _RESERVED = ("dir", "here", "value", "id")
@@ -245,6 +248,9 @@ def _bounds(sheet: Sheet, name: str) -> tuple[float, float]:
         fact = f"those of {name} are {shown}" if found is not None else f"{name} has none"
         sheet.wrong(where, "bounds must be two numbers, the lower one first", fact, "Write bounds = [1e3, 1e5]")
         return 1.0, 2.0
+    if max(map(abs, found)) > LARGEST:
+        fact = f"those of {name} are {found[0]:g} and {found[1]:g}"
+        sheet.wrong(where, f"bounds must be between {-LARGEST:g} and {LARGEST:g}", fact, "Choose another unit")
     return float(found[0]), float(found[1])
 
 
