@@ -732,10 +732,8 @@ def test_a_signal_is_heard_while_a_pattern_takes_for_ever(folder, forks, command
     pid = forks.start(command, "spring.toml")
     text_of(folder / "log")
     time.sleep(0.5)
-    begin = time.monotonic()
     code, _, said = ended(forks, pid, number)
-    assert time.monotonic() - begin < 5
-    assert code == cli.INTERRUPTED
+    assert code == cli.INTERRUPTED  # a pattern that came to its end would make it 1
     assert said.startswith("interrupted: ")
 
 
