@@ -146,7 +146,7 @@ def test_output_of_any_length_is_read_in_no_time(tmp_path, text):
     with pytest.raises(NoResult, match="on the last line"):
         reads(tmp_path, text)
     assert number(text) is None
-    assert time.perf_counter() - begin < 1
+    assert time.perf_counter() - begin < 5
 
 
 def test_all_digits_of_the_smallest_number():
@@ -158,7 +158,7 @@ def test_numbers_take_time_that_grows_with_their_length(form, monkeypatch):
     monkeypatch.setattr(reading, "LONGEST", 10**9)
     begin = time.perf_counter()
     number(form.replace("{}", "1" * 200_000))
-    assert time.perf_counter() - begin < 1
+    assert time.perf_counter() - begin < 5
 
 
 def test_a_pattern_that_takes_too_long_is_a_failure_and_the_next_one_works(tmp_path, monkeypatch):
