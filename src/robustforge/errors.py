@@ -6,8 +6,50 @@ All derive from `RobustforgeError`, itself a `ValueError`, so `except ValueError
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, but for tab and newline
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb"  # what turns the direction of text, or breaks lines
+    "\ud800-\udfff]"  # half a character, which cannot be encoded
+)
+_LONGEST = 100
+"""Characters of a name for which similar ones are looked for: comparing takes time that grows with the square."""
+_MISTAKES = 50
+"""Mistakes of a file that a message tells."""
+
+
+def escaped(text: str) -> str:
+    """Return text that neither a terminal nor a browser obeys: what would move a cursor or hide letters is spelt out.
+
+    All text from outside (names, what models print, what others have stored) passes through here on its way to a
+    terminal or a page.
+
+    Args:
+        text: Any text; its tabs and newlines stay.
+
+    Example:
+        >>> escaped("\x1b[31mred") == r"\x1b[31mred"
+        True
+    """
+    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
+
+
+def closest(name: str, known: Iterable[str], count: int = 1, cutoff: float = 0.4) -> list[str]:
+    """Return the names most similar to one that is none of them, the best first; case matters least.
+
+    Args:
+        name: What was written.
+        known: What could have been meant.
+        count: How many to return at most.
+        cutoff: How similar they must be, from 0 to 1.
+    """
+    if len(name) > _LONGEST:
+        return []
+    folded = {each.lower(): each for each in known if len(each) <= _LONGEST}
+    return [folded[each] for each in difflib.get_close_matches(name.lower(), folded, count, cutoff)]
 
 
 class RobustforgeError(ValueError):
@@ -23,7 +65,7 @@ class RobustforgeError(ValueError):
         self.rule, self.fact, self.fix = rule, fact, fix
         head = f"{rule}; {fact}" if fact else rule
         sentence = ". ".join(part.rstrip(".") for part in (head, fix) if part)
-        super().__init__(sentence if sentence.endswith("?") else f"{sentence}.")
+        super().__init__(escaped(sentence if sentence.endswith("?") else f"{sentence}."))
 
     def __reduce__(self) -> Any:  # so that it comes back whole from another process, whatever a subclass takes
         return _again, (type(self), self.rule, self.fact, self.fix, self.__dict__)
@@ -38,6 +80,10 @@ def _again(kind: type[RobustforgeError], rule: str, fact: str, fix: str, state: 
 
 class ProblemError(RobustforgeError):
     """A box, an uncertainty set, a budget or an argument that makes no problem."""
+
+
+class ArgumentError(RobustforgeError, TypeError):
+    """An argument by a name that a function does not have; the message names the right one."""
 
 
 class HeuristicError(RobustforgeError):
@@ -55,8 +101,7 @@ class UnknownNameError(RobustforgeError):
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], listing: str) -> None:
-        names = sorted(known)
-        close = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.4)
+        close = closest(str(name), sorted(known), 3)
         hint = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
         super().__init__(
             f"a {kind} must be one that exists",
@@ -113,10 +158,11 @@ class ProblemFileError(RobustforgeError):
     @classmethod
     def of_mistakes(cls, name: str, mistakes: Sequence[tuple[int, str]]) -> ProblemFileError:
         """Return the error that tells several mistakes of a file, each with its line (0 for none)."""
-        told = [f"line {line}: {sentence}" if line else sentence for line, sentence in mistakes]
+        told = [f"line {line}: {sentence}" if line else sentence for line, sentence in mistakes[:_MISTAKES]]
         if len(told) == 1:
             return cls(f"{name}, {told[0]}")
-        return cls("\n  ".join([f"{name} has {len(told)} mistakes", *told]))
+        more = [f"and {len(mistakes) - _MISTAKES} more"] if len(mistakes) > _MISTAKES else []
+        return cls("\n  ".join([f"{name} has {len(mistakes)} mistakes", *told, *more]))
 
 
 class ModelError(RobustforgeError):

@@ -433,6 +433,17 @@ def test_what_is_told_last_shows_the_design():
         shown = run("tell", "lab.toml", "points.csv").stdout
     assert "Robust design of lab" in shown
     assert "the budget is spent" in shown
+    assert "robustforge verify" not in shown  # it would refuse
+    assert "robustforge report lab.db shows all. There is no model" in " ".join(shown.split())
+
+
+def test_a_worst_value_that_is_the_nominal_one_is_said_to_be():
+    problem("lab", HEAD.replace("40", "20"), "")
+    while as_json("ask", "lab.toml", "-o", "points.csv")["points"]:
+        filled("points.csv", value=lambda **_: 1.0)
+        ended = run("tell", "lab.toml", "points.csv")
+    shown = " ".join(ended.stdout.split())
+    assert "worst value known 1 its own: nothing worse is known nominal value 1 if it is built" in shown
 
 
 def test_csv_with_a_byte_order_mark_blank_values_and_the_word_failed():
@@ -501,6 +512,10 @@ def test_under_raise_a_point_that_failed_waits_again():
         (["tell", "lab.toml", "."], "values must be in a CSV file; .: "),
         (["tell", "lab.toml"], "Missing argument 'ID|CSV'"),
         (["tell", "lab.toml", "columns.csv"], "with the columns id and value; columns.csv has id, val"),
+        (["tell", "lab.toml", "long.csv"], "an id must be a number; line 2 of long.csv has '999"),
+        (["tell", "lab.toml", "9" * 5001, "1"], "a value must come with the id of its point; got '999"),
+        (["tell", "lab.toml", "9" * 5001], "an id must come with a value; 999"),
+        (["tell", "lab.toml", "0", "9" * 120_000], "a value must be a number"),
         (["tell", "lab.toml", "ids.csv"], "an id must be a number; line 3 of ids.csv has 'x'"),
         (["tell", "lab.toml", "values.csv"], "line 2 of values.csv has 'x'"),
         (["tell", "lab.toml", "bytes.csv"], "values must be in a CSV file; bytes.csv: "),
@@ -509,6 +524,7 @@ def test_under_raise_a_point_that_failed_waits_again():
 )
 def test_a_wrong_call_is_told_in_a_sentence_and_leaves_nothing(folder, arguments, words):
     Path("columns.csv").write_text("id,val\n0,1\n")
+    Path("long.csv").write_text(f"id,value\n{'9' * 5001},1\n")
     Path("ids.csv").write_text("id,value\n0,1\nx,1\n")
     Path("values.csv").write_text("id,value\n0,x\n")
     Path("bytes.csv").write_bytes(b"id,value\n0,\xff\n")
@@ -524,8 +540,29 @@ def test_a_wrong_call_is_told_in_a_sentence_and_leaves_nothing(folder, arguments
 
 def test_an_id_is_told_once():
     run("tell", "lab.toml", "0", "1.5")
-    assert "a value must be for a point that waits; 0 does not" in run("tell", "lab.toml", "0", "1.5", code=2).stderr
+    ended = run("tell", "lab.toml", "0", "1.5")
+    assert ended.stderr == "note: 1 told before with the same value; skipped\n"
+    assert ended.stdout.startswith("0 values taken in; 1 of 40 runs")
+    said = run("tell", "lab.toml", "0", "2.5", code=2).stderr
+    assert "a value is told once; this says 2.5 for 0, which was told 1.5." in said
+    assert "says failed for 0, which was told 1.5" in run("tell", "lab.toml", "0", "failed", code=2).stderr
     assert [value for *_, value, _ in rows("lab.db", "lab")] == [1.5]
+
+
+def test_a_sheet_is_filled_bit_by_bit():
+    run("ask", "lab.toml", "-o", "points.csv")
+    Path("points.csv").write_text("id,value\n0,1.5\n1,\n2,failed\n")
+    assert as_json("tell", "lab.toml", "points.csv")["told"] == 2
+    Path("points.csv").write_text("id,value\n0,1.50\n1,inf\n2,failed\n3,7\n")
+    ended = run("tell", "lab.toml", "points.csv")
+    assert ended.stderr == "note: 2 told before with the same value; skipped\n"
+    assert "2 values taken in; 4 of 40 runs" in ended.stdout
+    Path("points.csv").write_text("id,value\n4,1\n3,8\n")
+    said = " ".join(run("tell", "lab.toml", "points.csv", code=2).stderr.split())
+    assert "a value is told once; line 3 of points.csv says 8.0 for 3, which was told 7.0." in said
+    Path("points.csv").write_text("id,value\n4,1\n99,8\n")
+    assert "99, line 3 of points.csv, does not" in run("tell", "lab.toml", "points.csv", code=2).stderr
+    assert [number for number, *_ in rows("lab.db", "lab")] == [0, 1, 2, 3]
 
 
 def test_other_settings_under_the_same_name_are_refused():
@@ -534,6 +571,25 @@ def test_other_settings_under_the_same_name_are_refused():
     assert "seed is 1, not 2" in said
     assert "another name" in said
     assert as_json("solve", "spring.toml", "--seed", "2", "--name", "second")["seed"] == 2
+
+
+def test_a_template_that_has_changed_is_named():
+    deck = '[model]\ncommand = ["awk", "-f", "{dir}/deck.awk"]\ntemplates = ["deck.awk"]\n'
+    problem("spring", model=deck)
+    Path("deck.awk").write_text("BEGIN { print {width} + {load} + {turns} }")
+    run("solve", "spring.toml")
+    Path("deck.awk").write_text("BEGIN { print {width} + {load} + {turns} + 1 }")
+    for command in ("solve", "verify"):
+        said = run(command, "spring.toml", code=2).stderr
+        assert "the template deck.awk has changed since it began. Put the old file back to go on, or another" in said
+
+
+def test_earlier_data_that_have_changed_are_named():
+    problem("spring", HEAD + 'data = "d.csv"\n')
+    Path("d.csv").write_text("width,load,turns,value\n1,10,2,0\n")
+    run("solve", "spring.toml")
+    Path("d.csv").write_text("width,load,turns,value\n1,10,2,1\n")
+    assert "the file that `data` names has changed since it began" in run("solve", "spring.toml", code=2).stderr
 
 
 def test_verify_of_a_search_that_is_not_over():
@@ -694,6 +750,27 @@ def test_ctrl_c_during_verify_and_check(folder, slow):
     as_json("solve", "quick.toml")
     assert as_json("verify", "quick.toml", "--budget", "20") == {**verified, "store": "quick.db"}
     assert len(Path("log").read_text().split()) == 60
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", ["solve", "check"])
+def test_a_signal_is_heard_while_a_pattern_takes_for_ever(folder, forks, command, number):
+    script = "echo $5 >> $4/log; echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+    problem("spring", model=SHELL + 'result.pattern = "(?:a+)+(b)"\n', script=script)
+    pid = forks.start(command, "spring.toml")
+    text_of(folder / "log")
+    time.sleep(0.5)
+    code, _, said = ended(forks, pid, number)
+    assert code == cli.INTERRUPTED  # a pattern that came to its end would make it 1
+    assert said.startswith("interrupted: ")
+
+
+def test_output_that_is_a_trap_is_a_failed_run(folder):
+    trap = "[ -e $4/trap ] && { head -c 300000 /dev/zero | tr '\\000' 1; exit; }"
+    problem("spring", model=SHELL, script=values_of(trap))
+    Path("trap").touch()
+    shown = run("check", "spring.toml", code=1).stdout
+    assert "its output has no number on the last line: '1111" in " ".join(shown.split())
 
 
 # --- stores that cannot be written

@@ -183,6 +183,7 @@ def test_heuristics_by_name_by_file_and_as_such_are_the_same(tmp_path):
         (Path("no/such.json"), RobustforgeError, "such.json"),
         (None, AssessmentError, "got None"),
         (7, AssessmentError, "Pass a name"),
+        ("random@" + "9" * 5001, UnknownNameError, "there is no 'random@999"),
     ],
 )
 def test_who_is_nobody_gets_a_sentence(given, kind, words):

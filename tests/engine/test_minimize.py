@@ -302,3 +302,27 @@ def test_a_failure_at_the_returned_design_is_no_success():
     assert not result.success
     assert "returned design itself" in result.message
     assert np.isnan(result.nominal_fun)
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "fix"),
+    [
+        ("minimize", "seed", "Write `rng=`."),
+        ("minimize", "x0", "pass as `known=(points, values)` to `rf.Optimizer`"),
+        ("minimize", "goal", "return the negative value to maximise"),
+        ("minimize", "constraints", "Return +inf, or a penalty"),
+        ("minimize", "budgets", "Did you mean `budget=`?"),
+        ("minimize", "zzz", "There are: fun, bounds, uncertainty, budget"),
+        ("Optimizer", "seed", "Write `rng=`."),
+        ("Optimizer", "x0", "pass as `known=(points, values)`"),
+        ("evolve", "rng", "Write `seed=`."),
+        ("evolve", "goal", "Did you mean `goals=`?"),
+        ("evolve", "constraints", "Return +inf, or a penalty"),
+    ],
+)
+def test_an_argument_that_there_is_not_is_named_with_the_right_one(call, name, fix):
+    with pytest.raises(TypeError) as caught:
+        getattr(rf, call)(rf.problem("sphere", 2), **{name: 1})
+    assert isinstance(caught.value, rf.RobustforgeError)
+    assert str(caught.value).startswith(f"there is no argument `{name}=`. ")
+    assert fix in str(caught.value)

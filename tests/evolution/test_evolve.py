@@ -490,7 +490,7 @@ def test_numbers_of_numpy_are_numbers():
         ({"generations": 0}, "at least 1"),
         ({"mutation": 1.5}, "from 0 to 1"),
         ({"race": 0.9}, "from 0 to 0.5"),
-        ({"populaton": 5}, "'population'"),
+        ({"populaton": 5}, "Did you mean `population=`"),
         ({"on_failure": "ignore"}, "on_failure"),
         ({"seed": -1}, "at least 0"),
         ({"time_limit": 0}, "positive number of seconds"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib
 import json
@@ -9,6 +10,8 @@ import math
 import os
 import subprocess
 import sys
+import time
+import unicodedata
 from contextlib import contextmanager
 
 import pytest
@@ -140,7 +143,7 @@ def test_other_ways_to_and_from_a_model(read, folder, model):
         "json": 'command = ["cat", "values.json"]\njson = "values.json"',
         "key": 'command = ["echo", "{R1}", "{C1}"]\nresult.key = "a.0"',
     }
-    text = "[variables]\nR1 = { bounds = [1, 2], tolerance = 1 }\nC1 = { bounds = [1, 2], tolerance = 0 }\n[model]\n"
+    text = "[variables]\nR1 = { bounds = [1, 2], tolerance = 0.5 }\nC1 = { bounds = [1, 2], tolerance = 0 }\n[model]\n"
     file = read(text + lines[model])
     assert file.model.reading.key == ("a.0" if model == "key" else "")
     assert len(file.model.files) == (model == "templates")
@@ -222,6 +225,7 @@ TYPES = [
 ]  # fmt: skip
 
 BOUNDS = "bounds must be two numbers, the lower one first; "
+WIDE = "a tolerance must be smaller than the range between the bounds; that of a is "
 PERCENT = "a tolerance in percent needs bounds above 0; the bounds of a begin at "
 UNIT = "Give the tolerance in the variable's own unit, or begin the bounds above 0"
 NAME = "a variable's name must be letters, digits and underscores, and none of dir, here, value, id; this is "
@@ -234,7 +238,13 @@ VARIABLES = [
     ({"a": "a = { bounds = [1, inf], tolerance = 0.1 }"}, 3, BOUNDS + "those of a are [1, inf]", "Write bounds ="),
     ({"a": "a = { bounds = [nan, 1], tolerance = 0.1 }"}, 3, BOUNDS + "those of a are [nan, 1]", "Write bounds ="),
     ({"a": "a = { bounds = [], tolerance = 0.1 }"}, 3, BOUNDS + "those of a are []", "Write bounds ="),
-    ({"a": "a = { bounds = [0, 1], tolerance = -0.1 }"}, 3, "that of a is -0.1", 'Write for instance 0.1, "5%"'),
+    ({"a": "a = { bounds = [0, 1], tolerance = -0.1 }"}, 3, "a tolerance must be at least 0; that of a is -0.1", "Wri"),
+    ({"a": "a = { bounds = [0, 1], tolerance = 1 }"}, 3, WIDE + "±1, its bounds are 0 and 1", "Widen the bounds"),
+    ({"a": "a = { bounds = [0, 1], tolerance = '+0.1/-3' }"}, 3, WIDE + "+0.1/-3, its bounds are 0 and 1", "Widen"),
+    ({"a": "a = { bounds = [0, 1], tolerance = 1.7e308 }"}, 3, WIDE + "±1.7e+308, its bounds are 0 and 1", "Widen"),
+    ({"a": "a = { bounds = [0, 1e308], tolerance = 9e307 }"}, 3,
+     "bounds must be between -1e+300 and 1e+300; those of a are 0 and 1e+308", "Choose another unit"),
+    ({"a": "a = { bounds = [1, 1.2], tolerance = '50%' }"}, 3, WIDE + "±50%, its bounds are 1 and 1.2", "Widen"),
     ({"a": "a = { bounds = [0, 1], tolerance = inf }"}, 3, "that of a is inf", 'Write for instance 0.1, "5%"'),
     ({"a": "a = { bounds = [0, 1], tolerance = nan }"}, 3, "that of a is nan", 'Write for instance 0.1, "5%"'),
     ({"a": "a = { bounds = [0, 1], tolerance = 'a bit' }"}, 3, "that of a is 'a bit'", 'Write for instance 0.1, "5%"'),
@@ -732,3 +742,64 @@ def test_any_saved_search_is_read_or_refused_in_a_sentence(text):
             assert isinstance(rf.Optimizer.from_json(text), rf.Optimizer)
         except SearchFileError as error:
             assert str(error).strip()  # noqa: PT017
+
+
+def hostile(n):
+    """Files that are slow to read, each with about so many characters of mischief in it."""
+    return {
+        "header": text_of(top=f'name = """\n[{" " * n}\n"""'),
+        "brackets": text_of(top=f'name = """\n{"[" * n}{" " * n}{"]" * n}{" " * n}x\n"""'),
+        "entry": text_of(top=f'name = """\na{" " * n}x\n"""'),
+        "quotes": text_of(top="name = '''\n" + '"a" ' * n + "\n'''"),
+        "dotted": text_of(top=f"{'x.' * n}y = 1"),
+        "dotted header": f"[{'x.' * n}y]\n" + text_of(),
+        "dotted inside": text_of(top=f"x = {{ {'x.' * n}y = 1 }}"),
+        "quoted dots": text_of(top=f'"{"x." * n}y" = 1'),
+        "tolerance": text_of(a=f'a = {{ bounds = [0, 1], tolerance = "{"9" * n}x" }}'),
+        "blank tolerance": text_of(a=f'a = {{ bounds = [0, 1], tolerance = "+{" " * n}x" }}'),
+        "hexadecimal": text_of(a=f"a = {{ bounds = [0, 0x{'f' * n}], tolerance = 0x{'f' * n} }}"),
+        "unknown": "".join(f"k{i} = 1\n" for i in range(n // 8)) + text_of(),
+        "long": text_of(top=f"{'budgets' * n} = 1"),
+        "variables": text_of(b=B + "\n" + "".join(f"b{i}=1\n" for i in range(n // 8))),
+        "slots": text_of(model=f'command = ["echo", "{{a}}{{b}}", "{"{x}" * n}"]'),
+        "other slots": text_of(
+            model=f'command = ["echo", "{{a}}{{b}}", "{"".join(f"{{x{i}}}" for i in range(n // 8))}"]'
+        ),
+        "long slot": f"[variables]\n{'a' * n} = {{ bounds = [0, 1], tolerance = 0.1 }}\n"
+        f'[model]\ncommand = ["echo", "{{{"ab" * (n // 2)}}}"]',
+        "brace": text_of(model=f'command = ["echo", "{{a}}{{b}}", "{{{"y" * n}"]'),
+        "pattern": text_of(model=f'{MODEL}\nresult.pattern = "({"a?" * n})"'),
+        "function": text_of(model=f'function = "{"a." * n}"'),
+        "integers": text_of(top=f"budget = 0x{'f' * n}\nseed = 0x{'f' * n}", model=f"{MODEL}\nworkers = 0x{'f' * n}"),
+    }
+
+
+@pytest.mark.parametrize("name", hostile(0))
+def test_reading_takes_time_that_grows_with_the_length(read, name):
+    """Read within a second what takes minutes, or worse, if the time grows with the square."""
+    begin = time.perf_counter()
+    with contextlib.suppress(ProblemFileError):
+        read(hostile(40_000)[name])
+    assert time.perf_counter() - begin < 5  # it takes a tenth of a second or so
+
+
+def test_many_mistakes_are_counted(read):
+    with pytest.raises(ProblemFileError) as caught:
+        read(hostile(8000)["variables"])
+    said = str(caught.value)
+    assert said.startswith("bad.toml has 1000 mistakes\n")
+    assert said.endswith("\n  and 950 more.")
+
+
+def test_case_is_the_likeliest_mistake(read):
+    text = text_of(a=A.replace("a =", "R ="), model='command = ["echo", "{r}", "{b}"]')
+    with pytest.raises(ProblemFileError, match=r"nothing is called \{r\}\. Did you mean \{R\}\?"):
+        read(text)
+
+
+def test_text_that_a_terminal_would_obey_is_spelt_out(read):
+    with pytest.raises(ProblemFileError) as caught:
+        read(text_of(top='"\\u001b[31m\\u009b\\u202e" = 1\n"\\u007f\\r" = 2'))
+    assert "\\x1b[31m\\x9b\\u202e" in str(caught.value)
+    assert "\\x7f\\r" in str(caught.value)
+    assert not any(unicodedata.category(sign) in ("Cc", "Cf") for sign in str(caught.value) if sign != "\n")

@@ -29,6 +29,7 @@ from robustforge.cli.frame import (
     json_option,
     output_option,
     problem_options,
+    say,
     search_options,
 )
 
@@ -116,7 +117,7 @@ def solve(
     finally:  # a full disk must not take the answer along
         give(record, as_json, lambda: screens.show_result(record, _radius(made), output if saved else None))
     if interrupted:
-        click.echo("interrupted: this is the best so far", err=True)
+        say("interrupted: this is the best so far", err=True)
         ctx.exit(INTERRUPTED)
     ctx.exit(0 if result.success else FAILED)
 
@@ -324,7 +325,7 @@ def help_on(ctx: click.Context, /, topic: str | None) -> None:
         documents.show_topics()
     elif command := main.get_command(ctx, topic):
         with click.Context(command, info_name=topic, parent=ctx.parent) as inside:
-            click.echo(command.get_help(inside))
+            say(command.get_help(inside))
     else:
         documents.show_document(documents.document(topic, main.list_commands(ctx)))
 

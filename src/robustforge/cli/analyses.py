@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table as Grid
-from rich.text import Text
 
 from robustforge.analysis.components import (
     COMPONENTS,
@@ -23,7 +22,7 @@ from robustforge.analysis.components import (
 )
 from robustforge.analysis.effects import LEAST, decomposition
 from robustforge.analysis.evidence import Evidence, Outcome, pooled
-from robustforge.cli.layout import columns, indented, paragraphs, show, title
+from robustforge.cli.layout import Text, columns, indented, paragraphs, show, title
 from robustforge.cli.listings import Record
 from robustforge.errors import AssessmentError
 from robustforge.tables import Table

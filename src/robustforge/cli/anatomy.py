@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from rich.table import Table
-from rich.text import Text
 from rich.tree import Tree
 
-from robustforge.cli.layout import WIDTH, indented, packed, paragraphs, show, title
+from robustforge.cli.layout import WIDTH, Text, indented, packed, paragraphs, show, title
 from robustforge.cli.listings import Record
 from robustforge.heuristic.rules import value_words
 

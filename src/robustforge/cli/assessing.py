@@ -19,6 +19,7 @@ from robustforge.cli.frame import (
     json_option,
     options,
     problem_options,
+    say,
 )
 
 COUNT = click.IntRange(min=1)
@@ -106,7 +107,7 @@ def _made(ctx: click.Context, given: dict[str, Any]) -> Any:
             return assessments.assessed(problems=chosen, **given)
     except KeyboardInterrupt:
         kept = f"what was run is in {store}; the same command goes on from there"
-        click.echo(f"interrupted: {kept if os.path.exists(store) else 'nothing was run yet'}", err=True)
+        say(f"interrupted: {kept if os.path.exists(store) else 'nothing was run yet'}", err=True)
         ctx.exit(INTERRUPTED)
 
 
@@ -128,8 +129,8 @@ def reproduce(ctx: click.Context, /, scale: str, store: str, results: str, worke
 
     try:
         with interruptible_once():
-            carry_out(scale, store, results, workers=workers, announce=click.echo, watch=live.Lines(to_stderr=False))
+            carry_out(scale, store, results, workers=workers, announce=say, watch=live.Lines(to_stderr=False))
     except KeyboardInterrupt:
-        click.echo(f"interrupted: what was run is in {store}; the same command goes on from there", err=True)
+        say(f"interrupted: what was run is in {store}; the same command goes on from there", err=True)
         ctx.exit(INTERRUPTED)
-    click.echo(f"done: robustforge report {results} puts it onto a page")
+    say(f"done: robustforge report {results} puts it onto a page")

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import click
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
 
 import robustforge as rf
 from robustforge.assessment import Assessment
 from robustforge.assessment.comparison import Measure
-from robustforge.cli.layout import columns, number, show, title
+from robustforge.cli.frame import say
+from robustforge.cli.layout import Screen, Text, columns, number, show, title
 from robustforge.cli.listings import Record
 from robustforge.cli.live import duration
 from robustforge.errors import ProblemError
@@ -40,7 +38,7 @@ def assessed(contestants: Any, problems: Any, **options: Any) -> Assessment:
 
 @contextmanager
 def _watching() -> Iterator[Any]:
-    console = Console(stderr=True)
+    console = Screen(stderr=True)
     if not console.is_terminal:
         yield _Lines()
         return
@@ -62,7 +60,7 @@ class _Lines:
         if tenth > self._tenth:
             self._tenth = tenth
             left = f", {duration(going.seconds_left)} left" if done < going.wanted else ""
-            click.echo(f"{done:,} of {going.wanted:,} runs{left}", file=sys.stderr)
+            say(f"{done:,} of {going.wanted:,} runs{left}", err=True)
 
 
 def assessment_record(found: Assessment, store: str) -> Record:

@@ -23,6 +23,7 @@ from robustforge.cli.frame import (
     options,
     output_option,
     problem_options,
+    say,
 )
 
 COUNT, PAIR = click.IntRange(min=1), click.IntRange(min=2)
@@ -126,7 +127,7 @@ def evolve(
             evolutions.bred(evolution, store, workers, dask, time_limit, after_each)
     except KeyboardInterrupt:
         kept = f"what was run is in {store}; the same command goes on from there"
-        click.echo(f"interrupted: {kept if os.path.exists(store) else 'nothing was run yet'}", err=True)
+        say(f"interrupted: {kept if os.path.exists(store) else 'nothing was run yet'}", err=True)
         ctx.exit(INTERRUPTED)
     record = evolutions.evolution_record(evolution, store)
     saved = output if record["champion"]["works"] else None
@@ -147,7 +148,7 @@ def runs(store: str, output: str | None, name: str | None, as_json: bool) -> Non
 
     if output:
         count, failed = models.write_runs(store, name, output)
-        click.echo(f"{count:,} runs are in {output}; {failed:,} that failed are left out", err=True)
+        say(f"{count:,} runs are in {output}; {failed:,} that failed are left out", err=True)
     rows = evolutions.run_rows(store)
     give(rows, as_json, lambda: outcomes.show_runs(rows))
 

@@ -8,27 +8,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
-from robustforge.cli.layout import columns, indented, number, paragraphs, show, title
+from robustforge.cli.frame import say
+from robustforge.cli.layout import Screen, Text, columns, indented, number, paragraphs, show, title
 from robustforge.cli.listings import Record
 from robustforge.cli.live import duration
 from robustforge.cli.screens import on_terminal
 from robustforge.formatting import spread, within
-from robustforge.model.outcome import printable
 from robustforge.search import Search
 
 
 def say_plan(search: Search) -> None:
     """Say what is stored already, and warn of workers that will have nothing to do."""
     if search.runs and not search.optimizer.over:
-        click.echo(f"going on; {search.runs:,} of {search.file.budget:,} runs are in the store", err=True)
+        say(f"going on; {search.runs:,} of {search.file.budget:,} runs are in the store", err=True)
     if warning := too_many(search.file.workers, search.optimizer.width):
-        click.echo(f"note: {warning}", err=True)
+        say(f"note: {warning}", err=True)
 
 
 def too_many(workers: int, width: int) -> str:
@@ -61,7 +58,7 @@ def bar(total: int, done: int = 0) -> Iterator[Callable[..., Any]]:
         TextColumn("{task.fields[failed]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*parts, console=Console(stderr=True), transient=True) as shown:
+    with Progress(*parts, console=Screen(stderr=True), transient=True) as shown:
         task = shown.add_task("", total=total, completed=done, failed="")
 
         def update(runs: int, failures: int = 0) -> None:
@@ -92,7 +89,7 @@ def show_plan(record: Record, path: str) -> None:
         parts += [
             "",
             Text("The last that the model said:", style="dim"),
-            indented(Text(printable(trial["tail"]).strip())),
+            indented(Text(trial["tail"].strip())),
         ]
     if warning := too_many(record["workers"], record["in_flight"]):
         parts += ["", Text(f"Note: {warning}.")]
@@ -103,7 +100,7 @@ def show_plan(record: Record, path: str) -> None:
     show(*parts)
 
 
-def show_design(record: Record, path: str, store: str | None, name: str | None = None) -> None:
+def show_design(record: Record, path: str, store: str | None, name: str | None = None, has_model: bool = True) -> None:
     """Print the design that a search came to."""
     if not record["found"]:
         rest = f"{record['runs']:,} of {record['budget']:,} runs are in {record['store']}"
@@ -115,7 +112,8 @@ def show_design(record: Record, path: str, store: str | None, name: str | None =
     figures.add_column(justify="right", no_wrap=True, style="bold")
     figures.add_column(style="dim")
     width = spread(record["worst"], record["nominal"])
-    known = f"the {high} found within the tolerances"
+    is_own = record["worst"] == record["nominal"]
+    known = "its own: nothing worse is known" if is_own else f"the {high} found within the tolerances"
     figures.add_row("worst value known", _value(record["worst"], width), known)
     figures.add_row("nominal value", _value(record["nominal"], width), "if it is built exactly as designed")
     failed = f", {record['failures']} of them without a value" if record["failures"] else ""
@@ -132,7 +130,11 @@ def show_design(record: Record, path: str, store: str | None, name: str | None =
     text.add_row("heuristic", f"{record['heuristic_name']}, at most {record['in_flight']} runs at a time")
     text.add_row("outcome", record["message"])
     option = "".join(f" --{key} {shlex.quote(word)}" for key, word in (("store", store), ("name", name)) if word)
-    hint = f"robustforge verify {path}{option} looks for a worse case; robustforge report {record['store']} shows all."
+    hint = f"robustforge report {record['store']} shows all."
+    if has_model:
+        hint = f"robustforge verify {path}{option} looks for a worse case; {hint}"
+    else:
+        hint += " There is no model that could look for a worse case: try the ends of the tolerances yourself."
     show(
         title(f"Robust design of {record['name']}"),
         "",
@@ -198,10 +200,10 @@ def show_points(record: Record, path: str, output: str | None) -> None:
     )
 
 
-def show_told(record: Record, path: str, store: str | None, name: str | None = None) -> None:
+def show_told(record: Record, path: str, store: str | None, name: str | None = None, has_model: bool = True) -> None:
     """Print how far a search is that was told values; its answer if it is over."""
     if record["over"]:
-        show_design(record["answer"], path, store, name)
+        show_design(record["answer"], path, store, name, has_model)
         return
     waiting = len(record["points"])
     count = f"{record['told']} value{'s' if record['told'] != 1 else ''}"

@@ -7,11 +7,10 @@ from functools import cache
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.markdown import Markdown
-from rich.text import Text
 
-from robustforge.cli.layout import columns, show
+from robustforge.cli.frame import say
+from robustforge.cli.layout import Screen, Text, columns, show
 from robustforge.errors import UnknownNameError
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -58,9 +57,9 @@ def show_topics() -> None:
 def show_document(text: str) -> None:
     """Print a document: laid out in a pager on a terminal, as Markdown elsewhere."""
     if not sys.stdout.isatty():
-        click.echo(text, nl=False)
+        say(text.rstrip("\n"))
         return
-    console = Console()
+    console = Screen()
     with console.capture() as capture:
         console.print(Markdown(text))
     click.echo_via_pager(capture.get(), color=True)

@@ -1,6 +1,6 @@
 """What all commands share: how they end, the options that several have, and how a record is handed out.
 
-Only click and the standard library are imported here, so that `--help` answers before Numba is loaded.
+Only click, `errors` and the standard library are imported here, so that `--help` answers before Numba is loaded.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
 import click
+
+from robustforge.errors import ModelError, ObjectiveError, ProblemFileError, RobustforgeError, StoreFullError, escaped
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,7 +38,7 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo("interrupted: there is nothing to show yet", err=True)
+            say("interrupted: there is nothing to show yet", err=True)
             ctx.exit(INTERRUPTED)
         except (MemoryError, OverflowError) as error:
             fact = str(error) or "it does not"
@@ -46,14 +48,6 @@ class Commands(click.Group):
                 raise
             fail(ctx, f"files must be readable and writable; {error}. Choose another file.", FAILED)
         except ValueError as error:
-            from robustforge.errors import (
-                ModelError,
-                ObjectiveError,
-                ProblemFileError,
-                RobustforgeError,
-                StoreFullError,
-            )
-
             if not isinstance(error, RobustforgeError):
                 raise
             failed = isinstance(error, (ModelError, ObjectiveError, StoreFullError))
@@ -79,9 +73,14 @@ def interruptible_once() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def say(text: str, err: bool = False) -> None:
+    """Print a line, with nothing in it that a terminal obeys: names and paths may hold it."""
+    click.echo(escaped(text), err=err)
+
+
 def fail(ctx: click.Context, message: str, code: int = WRONG_CALL, in_lines: bool = False) -> NoReturn:
     """End the command with an error, in one line unless its lines have a meaning."""
-    click.echo(f"error: {message if in_lines else ' '.join(message.split())}", err=True)
+    say(f"error: {message if in_lines else ' '.join(message.split())}", err=True)
     ctx.exit(code)
 
 

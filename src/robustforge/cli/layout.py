@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import click
-from rich.console import Console, RenderableType
+from rich import console, text
+from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table
-from rich.text import Text
 
+from robustforge.errors import escaped
 from robustforge.formatting import significant
 
 WIDTH = 80
@@ -18,12 +21,33 @@ _SHOWN = 6
 """Coordinates of a design that fit on a line."""
 
 
+class Text(text.Text):
+    """Text with a style, in which nothing is left that a terminal obeys: a name or a model's output may hold it."""
+
+    def __init__(self, text: str = "", style: Any = "", **how: Any) -> None:
+        super().__init__(escaped(text), style, **how)
+
+    def append(self, text: Any, style: Any = None) -> Text:
+        super().append(escaped(text) if isinstance(text, str) else text, style)
+        return self
+
+
+class Screen(console.Console):
+    """A console that takes strings as they are: neither as codes for the terminal nor as markup of rich."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **how)
+
+    def render_str(self, text: str, **how: Any) -> text.Text:
+        return super().render_str(escaped(text), **how)
+
+
 def show(*parts: RenderableType) -> None:
     """Print to stdout, without the blanks that pad a table on the right."""
-    console = Console(highlight=False, markup=False, emoji=False)  # a name may look like markup
-    with console.capture() as capture:
+    screen = Screen()
+    with screen.capture() as capture:
         for part in parts:
-            console.print(part)
+            screen.print(part)
     click.echo("\n".join(line.rstrip() for line in capture.get().split("\n")), nl=False)
 
 
@@ -53,19 +77,19 @@ def columns(*headings: str) -> Table:
     return table
 
 
-def packed(items: list[Text], room: int, gap: str, indent: str, column: int = 0) -> Text:
+def packed(items: Sequence[text.Text], room: int, gap: str, indent: str, column: int = 0) -> Text:
     """Return items beside each other, going on in the next line where there is no room."""
-    text = Text()
+    whole = Text()
     for place, item in enumerate(items):
         if place and column + len(gap) + len(item) > room:
-            text.append(f"\n{indent}")
+            whole.append(f"\n{indent}")
             column = len(indent)
         elif place:
-            text.append(gap)
+            whole.append(gap)
             column += len(gap)
-        text.append_text(item)
+        whole.append_text(item)
         column += len(item)
-    return text
+    return whole
 
 
 def vector(values: list[float]) -> Text:

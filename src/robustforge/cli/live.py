@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import click
 import numpy as np
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
-from rich.text import Text
 
-from robustforge.cli.layout import number
+from robustforge.cli.frame import say
+from robustforge.cli.layout import Screen, Text, number
 from robustforge.evolution import Evolution, Generation
 from robustforge.store import FINAL
 
@@ -31,7 +30,7 @@ def watching(evolution: Evolution, to_stderr: bool) -> Iterator[Callable[[Evolut
         evolution: The one to watch.
         to_stderr: Whether lines go to stderr, since stdout is for a program.
     """
-    console = Console(stderr=True)
+    console = Screen(stderr=True)
     if not console.is_terminal:
         yield Lines(to_stderr)
         return
@@ -50,9 +49,9 @@ class Lines:
         if progress.made == self._made:
             return
         if self._made == 0 and progress.found:
-            click.echo(f"going on; {progress.found:,} runs are in the store", err=self._to_stderr)
+            say(f"going on; {progress.found:,} runs are in the store", err=self._to_stderr)
         self._made = progress.made
-        click.echo(generation_line(evolution), err=self._to_stderr)
+        say(generation_line(evolution), err=self._to_stderr)
 
 
 def generation_line(evolution: Evolution) -> str:

@@ -22,6 +22,7 @@ from robustforge.cli.frame import (
     json_option,
     options,
     output_option,
+    say,
 )
 from robustforge.errors import ProblemError
 
@@ -98,7 +99,7 @@ def solve_file(
     finally:
         give(record, as_json, lambda: designs.show_design(record, target, store, changes.get("name")))
     if interrupted:
-        click.echo(f"interrupted: {record['runs']} runs are in {where}; the same command goes on from there", err=True)
+        say(f"interrupted: {record['runs']} runs are in {where}; the same command goes on from there", err=True)
         ctx.exit(INTERRUPTED)
     ctx.exit(0 if record["success"] else FAILED)
 
@@ -119,7 +120,7 @@ def verify_file(ctx: click.Context, target: str, store: str | None, budget: int,
             with _ended_by_signals(), models.running(file, where, False) as submit, designs.bar(budget) as update:
                 attack.carry_out(max(budget, attack.stored), submit, lambda going: update(going.runs))
         except KeyboardInterrupt:
-            click.echo(f"interrupted: what was run is in {where}; the same command goes on from there", err=True)
+            say(f"interrupted: what was run is in {where}; the same command goes on from there", err=True)
             ctx.exit(INTERRUPTED)
         record = models.verified_record(file, attack.outcome(), where, budget)
     give(record, as_json, lambda: designs.show_verified(record))
@@ -185,8 +186,8 @@ def tell(
 ) -> None:
     """Tell the values of points that `ask` has shown.
 
-    Either one, by its id, or all that have a value in a CSV file that `ask -o` wrote. The word "failed" instead of a
-    number says that there is none.
+    Either one, by its id, or all that have a value in a CSV file that `ask -o` wrote; those told before with the same
+    value are skipped. The word "failed" instead of a number says that there is none.
     """
     from robustforge.cli import designs, models, records
     from robustforge.search import Search
@@ -194,16 +195,18 @@ def tell(
 
     records.check_folder(output)
     problem, where = read(file, name=name), store_of(file, store)
-    outcomes = models.parse_told(what, value)
+    told = models.parse_told(what, value)
     with Store.open(where, durable=True) as kept:
         search = Search.open(problem, kept)
-        search.check_waiting([number for number, _ in outcomes])
-        for number, outcome in outcomes:
+        new = search.new_ones(told)
+        for number, outcome in new:
             search.tell(number, outcome)
         search.close_if_over()
-        record = models.told_record(search, len(outcomes), where)
+        record = models.told_record(search, len(new), where)
+    if skipped := len(told) - len(new):
+        say(f"note: {skipped} told before with the same value; skipped", err=True)
     records.save(record, output)
-    give(record, as_json, lambda: designs.show_told(record, file, store, name))
+    give(record, as_json, lambda: designs.show_told(record, file, store, name, problem.model is not None))
 
 
 @contextmanager

@@ -21,11 +21,14 @@ from robustforge.model.earlier import VALUE, read_earlier
 from robustforge.model.outcome import Outcome
 from robustforge.model.problem_file import ProblemFile
 from robustforge.model.reading import number
+from robustforge.model.sheet import short, shortened
 from robustforge.model.workforce import Submit, workforce
-from robustforge.search import Search, Verified, answer_of, heuristic_of, verdict
+from robustforge.search import Search, Told, Verified, answer_of, heuristic_of, verdict
 from robustforge.store import SEARCH, Store
 
 FAILED_WORD = "failed"
+_DIGITS = 18
+"""Digits that the id of a point may have."""
 
 
 def check_model(file: ProblemFile) -> None:
@@ -150,14 +153,17 @@ def write_runs(path: str, name: str | None, output: str) -> tuple[int, int]:
     return len(said), len(rows) - len(said)
 
 
-def parse_told(what: str, value: str | None) -> list[tuple[int, Outcome]]:
+def parse_told(what: str, value: str | None) -> list[Told]:
     """Return what is told: one value by its id, or those of a CSV file."""
     if value is not None:
-        if not what.isdecimal():
-            raise ProblemError("a value must come with the id of its point", f"got {what!r}", "Write: tell FILE 3 0.52")
-        return [(int(what), _outcome(value, "the value"))]
+        number = _id(what)
+        if number is None:
+            fact = f"got {short(what)}"
+            raise ProblemError("a value must come with the id of its point", fact, "Write: tell FILE 3 0.52")
+        return [Told(number, _outcome(value, "the value"))]
     if what.isdecimal():
-        raise ProblemError("an id must come with a value", f"{what} came without", f"Write: tell FILE {what} 0.52")
+        shown = shortened(what)
+        raise ProblemError("an id must come with a value", f"{shown} came without", f"Write: tell FILE {shown} 0.52")
     try:
         with open(what, newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
@@ -167,15 +173,22 @@ def parse_told(what: str, value: str | None) -> list[tuple[int, Outcome]]:
             "values must be in a CSV file", f"{what}: {error}", "`ask -o points.csv` makes one"
         ) from error
     if not {"id", "value"} <= set(columns):
-        fact = f"{what} has {', '.join(columns)}"
+        fact = f"{what} has {shortened(', '.join(columns))}"
         raise ProblemError("values must be in a CSV file with the columns id and value", fact, "See `ask -o`")
     told = []
     for line, row in enumerate(rows, 2):
         if row["value"] and row["value"].strip():
-            if not (row["id"] or "").strip().isdecimal():
-                raise ProblemError("an id must be a number", f"line {line} of {what} has {row['id']!r}", "See `ask`")
-            told.append((int(row["id"]), _outcome(row["value"], f"line {line} of {what}")))
+            where, number = f"line {line} of {what}", _id(row["id"] or "")
+            if number is None:
+                raise ProblemError("an id must be a number", f"{where} has {short(row['id'])}", "See `ask`")
+            told.append(Told(number, _outcome(row["value"], where), where))
     return told
+
+
+def _id(text: str) -> int | None:
+    """Return the id of a point; `None` if a text is none."""
+    text = text.strip()
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
 
 
 def told_record(search: Search, count: int, store: str) -> Record:
@@ -201,7 +214,8 @@ def _outcome(text: str, where: str) -> Outcome:
         return Outcome(failure="told that it failed")
     value = number(text)
     if value is None or math.isnan(value):
-        raise ProblemError(f'a value must be a number, or the word "{FAILED_WORD}"', f"{where} has {text.strip()!r}")
+        fact = f"{where} has {short(text.strip())}"
+        raise ProblemError(f'a value must be a number, or the word "{FAILED_WORD}"', fact)
     return Outcome(value)
 
 

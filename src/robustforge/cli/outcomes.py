@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
-from robustforge.cli.layout import columns, indented, number, paragraphs, show, title
+from robustforge.cli.layout import Text, columns, indented, number, paragraphs, show, title
 from robustforge.cli.listings import Record
 from robustforge.heuristic import Heuristic
 

@@ -30,7 +30,7 @@ _FIX = "`robustforge solve sphere -o result.json` writes a complete one"
 
 def to_json(record: Any) -> str:
     """Return a record as JSON text; a number that is not finite becomes null, since JSON has no word for it."""
-    return json.dumps(_finite(record), indent=2, allow_nan=False) + "\n"
+    return json.dumps(_finite(record), indent=2, allow_nan=False).replace("\x7f", "\\u007f") + "\n"
 
 
 def build_problem(spec: Record) -> Problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from robustforge.cli.frame import examples
+from robustforge.cli.frame import examples, say
 
 _PLACE = click.Path(dir_okay=False, writable=True)
 
@@ -27,4 +27,4 @@ def report(source: str, output: str, names: tuple[str, ...]) -> None:
     records.check_folder(output)
     with screens.waiting("drawing the page"):
         write(source, output, names)
-    click.echo(f"{output}: written, {Path(output).stat().st_size / 1e6:.1f} MB; any browser shows it")
+    say(f"{output}: written, {Path(output).stat().st_size / 1e6:.1f} MB; any browser shows it")

@@ -9,12 +9,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
-from robustforge.cli.layout import columns, indented, number, paragraphs, show, title, vector
+from robustforge.cli.layout import Screen, Text, columns, indented, number, paragraphs, show, title, vector
 from robustforge.cli.listings import Record
 
 
@@ -32,7 +31,7 @@ def progress(budget: int) -> Iterator[Callable[[int], None]]:
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Screen(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=budget)
         yield lambda done: bar.update(task, completed=done)
 
@@ -40,7 +39,7 @@ def progress(budget: int) -> Iterator[Callable[[int], None]]:
 @contextmanager
 def waiting(words: str) -> Iterator[None]:
     """Show a spinner with these words, on a terminal only."""
-    with Console(stderr=True).status(words) if on_terminal() else nullcontext():
+    with Screen(stderr=True).status(words) if on_terminal() else nullcontext():
         yield
 
 

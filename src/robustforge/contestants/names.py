@@ -31,7 +31,7 @@ CONTROLS = (*QUICK, CMA_ES, f"{CMA_ES}-worst-of-4")
 """Contestants that are no heuristics; the last may have another number of points."""
 
 _WORST_OF = re.compile(r"cma-es-worst-of-([1-9][0-9]{0,3})")
-_OWN_BUDGET = re.compile(r"(.+)@([0-9]+)")
+_OWN_BUDGET = re.compile(r"(.+)@([0-9]{1,18})")
 
 
 @dataclass(frozen=True)

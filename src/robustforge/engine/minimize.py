@@ -18,6 +18,7 @@ from scipy.optimize import OptimizeResult
 
 from robustforge.core.random import Seed
 from robustforge.engine import machine
+from robustforge.engine.arguments import explained
 from robustforge.engine.objective import Objective, executor_of
 from robustforge.engine.optimizer import OnFailure, Optimizer, as_problem
 from robustforge.errors import ObjectiveError, ProblemError
@@ -31,6 +32,7 @@ FIRST_SLICE, QUICK = 250, 0.02
 """Evaluations of a compiled search until Ctrl-C is heard first; twice as many after a slice of so few seconds."""
 
 
+@explained
 def minimize(
     fun: Callable[..., Any] | Problem,
     bounds: Any = None,

@@ -14,9 +14,10 @@ from scipy.optimize import OptimizeResult
 from robustforge.core.random import Seed, stream
 from robustforge.core.state import FAILED, RAISE, Readings
 from robustforge.engine import machine, memory, saving
+from robustforge.engine.arguments import explained
 from robustforge.engine.known import Known, as_known
 from robustforge.engine.result import design_of, make_result
-from robustforge.engine.setup import checked_budget, make_arrays
+from robustforge.engine.setup import LARGEST, checked_budget, make_arrays
 from robustforge.errors import ObjectiveError, ProblemError, TellError, UnknownNameError
 from robustforge.heuristic import Heuristic, heuristic
 from robustforge.heuristic.presets import default_name
@@ -67,6 +68,7 @@ class Optimizer:
         200
     """
 
+    @explained
     def __init__(
         self,
         bounds: Any,
@@ -88,6 +90,8 @@ class Optimizer:
             raise UnknownNameError(
                 "policy for `on_failure`", str(on_failure), get_args(OnFailure), "robustforge solve --help"
             )
+        if isinstance(retries, (int, np.integer)) and retries >= LARGEST:
+            raise ProblemError("`retries` must be below 2**62", "got more", "Pass e.g. retries=1")
         if not isinstance(retries, (int, np.integer)) or retries < 0:
             raise ProblemError("`retries` must be a non-negative integer", f"got {retries!r}", "Pass e.g. retries=1")
         self.on_failure, self.retries, self.readings = on_failure, int(retries), readings or Readings()

@@ -20,10 +20,15 @@ from robustforge.errors import ProblemError
 from robustforge.heuristic import Heuristic
 from robustforge.problem import Problem
 
+LARGEST = 2**62
+"""Beyond every budget: what is counted must fit into 64 bits."""
+
 
 def checked_budget(budget: Any) -> int:
     """Return the budget as an int, or raise if it cannot be one."""
     if isinstance(budget, (int, np.integer)) and not isinstance(budget, bool) and budget >= 3:
+        if budget >= LARGEST:
+            raise ProblemError("`budget` must fit into memory", "got 2**62 or more", "Pass what you can afford")
         return int(budget)
     raise ProblemError(
         "`budget` must be an integer of at least 3: an inner search, and f at the returned point",

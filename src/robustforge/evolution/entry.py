@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from robustforge.errors import EvolutionError, UnknownNameError
+from robustforge.engine.arguments import unknown_argument
+from robustforge.errors import EvolutionError
 from robustforge.evolution.evolution import Evolution
 from robustforge.evolution.process import Process
 from robustforge.evolution.settings import DEFAULT_GRAMMAR, Settings
@@ -96,7 +98,7 @@ def make_settings(given: dict[str, Any]) -> Settings:
     known = [field.name for field in fields(Settings)]
     for name in given:
         if name not in known:
-            raise UnknownNameError("setting of an evolution", name, known, "robustforge evolve --help")
+            raise unknown_argument(name, [*inspect.signature(evolve).parameters][:-1] + known)
     return Settings(**given)
 
 

@@ -112,7 +112,7 @@ class Command:
         if ended.failure:
             return Outcome(failure=ended.failure, tail=ended.tail), ended.killed
         try:
-            return Outcome(self.reading.value(folder, ended)), False
+            return Outcome(self.reading.value(folder, ended, runs)), False
         except NoResult as reason:
             return Outcome(failure=str(reason), tail=ended.tail), False
 

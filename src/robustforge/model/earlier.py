@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from robustforge.errors import ProblemFileError
+from robustforge.model.sheet import short
 from robustforge.model.variables import Variables
 
 VALUE = "value"
@@ -46,7 +47,7 @@ def _rows(name: str, reader: csv.DictReader[str], variables: Variables) -> Itera
             if math.isnan(number) or (math.isinf(number) and column != VALUE):
                 raise ProblemFileError(
                     f"{name}, line {reader.line_num}: earlier data must be numbers",
-                    f"{column} is {row[column]!r}",
+                    f"{column} is {short(row[column])}",
                     "Leave out the lines of runs that failed",
                 )
         value = found.pop(VALUE)

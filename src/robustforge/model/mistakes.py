@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import os
@@ -12,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from robustforge.errors import closest
 from robustforge.model import placeholders
 from robustforge.model.command import Command
 from robustforge.model.placeholders import FOLDERS, Slot, Text
@@ -19,6 +19,12 @@ from robustforge.model.reading import Reading
 
 LARGEST = 10_000_000
 """Bytes that a template may have."""
+
+
+MOST = 100
+"""Mistakes that are told."""
+LONGEST = 10_000
+"""Characters that a pattern may have."""
 
 
 class Mistake(NamedTuple):
@@ -55,7 +61,7 @@ def check(command: Command, names: Sequence[str]) -> list[Mistake]:
         _of_reading(command.reading),
         _of_time_limit(command.time_limit),
     )
-    return list(dict.fromkeys(mistakes))  # a template may make the same one on many lines
+    return list(dict.fromkeys(itertools.islice(mistakes, MOST)))
 
 
 def unused(command: Command, names: Sequence[str]) -> list[str]:
@@ -97,7 +103,7 @@ def _of_arguments(command: Command, names: Sequence[str]) -> Iterator[Mistake]:
 
 def _of_slots(where: str, text: Text, names: Sequence[str], foreign: bool = False) -> Iterator[Mistake]:
     """The mistakes of a text's placeholders; `foreign` allows unknown ones."""
-    for slot in placeholders.slots(text):
+    for slot in dict.fromkeys(placeholders.slots(text)):  # a template may make the same mistake on many lines
         if slot.name in FOLDERS:
             if slot.spec:
                 rule = f"{{{slot.name}}} stands for a folder, which has no format"
@@ -114,7 +120,7 @@ def _unknown(where: str, slot: Slot, names: Sequence[str]) -> Mistake:
     if slot.text in ("{", "}"):
         rule = "a brace in an argument must belong to a placeholder"
         return Mistake(where, rule, f"there is a lone {slot.text}", f"Write {slot.text * 2} for a brace as such")
-    close = difflib.get_close_matches(slot.name, [*names, *FOLDERS], n=1, cutoff=0.4)
+    close = closest(slot.name, [*FOLDERS, *names])
     hint = f"Did you mean {{{close[0]}}}? " if close else ""
     known = ", ".join(f"{{{name}}}" for name in (*names[:_SHOWN], *FOLDERS))
     more = " and so on" if len(names) > _SHOWN else ""
@@ -218,7 +224,10 @@ def _of_reading(reading: Reading) -> Iterator[Mistake]:
     if reading.pattern and reading.key:
         rule = "a result is found by a pattern in text or by a key in JSON"
         yield Mistake("result.key", rule, "both are given", "Leave one of them out")
-    if reading.pattern:
+    if len(reading.pattern) > LONGEST:
+        fact = f"this one has {len(reading.pattern):,}"
+        yield Mistake("result.pattern", f"a pattern must have at most {LONGEST:,} characters", fact, "Shorten it")
+    elif reading.pattern:
         rule, fix = "a pattern must be a regular expression with one group", r'Write for instance "loss = (\\S+)"'
         try:
             groups = re.compile(reading.pattern, re.MULTILINE).groups

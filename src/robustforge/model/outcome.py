@@ -29,8 +29,3 @@ class Outcome:
     def failed(self) -> bool:
         """Whether there is no value."""
         return bool(self.failure)
-
-
-def printable(text: str) -> str:
-    """Return text without what would move a terminal's cursor or change its colours."""
-    return "".join(sign if sign.isprintable() or sign in "\n\t" else "?" for sign in text)

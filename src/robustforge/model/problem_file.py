@@ -19,7 +19,7 @@ from robustforge.model.command import Command
 from robustforge.model.function import Function
 from robustforge.model.mistakes import check, is_file, unused
 from robustforge.model.reading import Reading
-from robustforge.model.sheet import Sheet, is_number
+from robustforge.model.sheet import Sheet, is_number, short, shortened
 from robustforge.model.variables import Tolerance, Variable, Variables
 from robustforge.problem import Outside, Problem
 
@@ -37,6 +37,9 @@ _SPELLINGS = {"minimize": "minimise", "maximize": "maximise"}
 
 BUDGET = 500
 """Runs of a model that nobody says a budget for."""
+
+LARGEST = 1e300
+"""How far from 0 a bound may be: what is calculated with it must be finite, too."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -221,7 +224,7 @@ def _variable(sheet: Sheet, name: str) -> Variable | None:
     where, before = f"variables.{name}", len(sheet.mistakes)
     if not _NAME.fullmatch(name) or name in _RESERVED:
         rule = "a variable's name must be letters, digits and underscores, and none of " + ", ".join(_RESERVED)
-        sheet.wrong(where, rule, f"this is {name!r}", "Choose another")
+        sheet.wrong(where, rule, f"this is {short(name)}", "Choose another")
         return None
     if not isinstance(sheet.get(where), dict):
         fix = f'Write {name} = {{ bounds = [1e3, 1e5], tolerance = "5%" }}'
@@ -230,6 +233,7 @@ def _variable(sheet: Sheet, name: str) -> Variable | None:
     sheet.only(where, VARIABLE)
     low, high = _bounds(sheet, name)
     tolerance = _tolerance(sheet, name, low)
+    _check_width(sheet, Variable(name, low, high, tolerance), before)
     unit = sheet.text(f"{where}.unit", "")
     if len(sheet.mistakes) > before:
         return None
@@ -240,9 +244,13 @@ def _bounds(sheet: Sheet, name: str) -> tuple[float, float]:
     where = f"variables.{name}.bounds"
     found = sheet.get(where)
     if not (isinstance(found, list) and len(found) == 2 and all(map(is_number, found)) and found[0] < found[1]):
-        fact = f"those of {name} are {found}" if found is not None else f"{name} has none"
+        shown = shortened(found) if isinstance(found, str) else short(found)
+        fact = f"those of {name} are {shown}" if found is not None else f"{name} has none"
         sheet.wrong(where, "bounds must be two numbers, the lower one first", fact, "Write bounds = [1e3, 1e5]")
         return 1.0, 2.0
+    if max(map(abs, found)) > LARGEST:
+        fact = f"those of {name} are {found[0]:g} and {found[1]:g}"
+        sheet.wrong(where, f"bounds must be between {-LARGEST:g} and {LARGEST:g}", fact, "Choose another unit")
     return float(found[0]), float(found[1])
 
 
@@ -251,9 +259,11 @@ def _tolerance(sheet: Sheet, name: str, low: float) -> Tolerance:
     given = sheet.get(where)
     tolerance = Tolerance.parse(given)
     if tolerance is None:
-        fact = f"that of {name} is {given!r}" if given is not None else f"{name} has none"
+        fact = f"that of {name} is {short(given)}" if given is not None else f"{name} has none"
         fix = 'Write for instance 0.1, "5%", "+5/-1" or "+5%/-1%"; 0 for a variable that is built exactly'
-        sheet.wrong(where, "a tolerance must be a number, or a text that says how much", fact, fix)
+        negative = is_number(given) and given < 0
+        rule = "must be at least 0" if negative else "must be a number, or a text that says how much"
+        sheet.wrong(where, f"a tolerance {rule}", fact, fix)
         return Tolerance(0.0, 0.0)
     if tolerance.percent and tolerance.down >= 100:
         fact = f"that of {name} is {tolerance.down:g}%"
@@ -263,6 +273,18 @@ def _tolerance(sheet: Sheet, name: str, low: float) -> Tolerance:
         fix = "Give the tolerance in the variable's own unit, or begin the bounds above 0"
         sheet.wrong(where, "a tolerance in percent needs bounds above 0", fact, fix)
     return tolerance
+
+
+def _check_width(sheet: Sheet, variable: Variable, before: int) -> None:
+    """Note a tolerance that is as wide as the bounds: then all designs are the same one. One in percent is compared
+    with the ratio of the bounds, since the search sees logarithms."""
+    if len(sheet.mistakes) > before or variable.tolerance.exact:
+        return
+    if max(variable.reach) >= variable.encode(variable.high) - variable.encode(variable.low):
+        fact = f"that of {variable.name} is {variable.tolerance}, its bounds are {variable.low:g} and {variable.high:g}"
+        fix = "Widen the bounds, which are those of the design, or lower the tolerance"
+        rule = "a tolerance must be smaller than the range between the bounds"
+        sheet.wrong(f"variables.{variable.name}.tolerance", rule, fact, fix)
 
 
 def _model(sheet: Sheet) -> Command | Function | None:
@@ -303,7 +325,7 @@ def _model(sheet: Sheet) -> Command | Function | None:
 def _check_function(sheet: Sheet, target: str) -> None:
     if not _TARGET.fullmatch(target):
         fix = "Write module:name, without .py; the module may lie beside the problem file"
-        sheet.wrong("model.function", "a function must be written module:name", f"it is {target!r}", fix)
+        sheet.wrong("model.function", "a function must be written module:name", f"it is {short(target)}", fix)
     for key in ("templates", "json", "stdin", "result"):
         if sheet.get(f"model.{key}") is not None:
             rule = f"`{key}` belongs to a command"

@@ -10,12 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from robustforge.model.process import KEPT, Ended
+from robustforge.execution.deaths import words
+from robustforge.model import matching
+from robustforge.model.process import INTERRUPTED, KEPT, Ended
+from robustforge.model.runs import Runs
 
 LARGEST = 16_000_000
 """Bytes that a result's file may have."""
+LONGEST = 10_000
+"""Characters that a number may have; the longest that programs write, all digits of the smallest one, has a tenth."""
+PATIENCE = 10.0
+"""Seconds of processor time that a pattern may take."""
 
-_FORTRAN = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))[dD]([+-]?\d+)")
+_FORTRAN = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))[dD]([+-]?\d+)")
 _SHOWN = 80
 """Characters of somebody else's text that a message quotes."""
 
@@ -38,12 +45,13 @@ class Reading:
     pattern: str = ""
     key: str = ""
 
-    def value(self, folder: Path, ended: Ended) -> float:
+    def value(self, folder: Path, ended: Ended, runs: Runs) -> float:
         """Read the result of a run.
 
         Args:
             folder: The run's own.
             ended: What it printed.
+            runs: Who ends the reading should the search end.
 
         Raises:
             NoResult: If there is none that is a number or +inf.
@@ -51,7 +59,7 @@ class Reading:
         text = _content(folder, self.file) if self.file else ended.out
         cut = ended.cut and not self.file
         if self.pattern:
-            value = self._matched(text, cut)
+            value = self._matched(text, cut, runs)
         elif self.key:
             value = self._looked_up(text, cut)
         else:
@@ -64,18 +72,45 @@ class Reading:
     def _place(self) -> str:
         return self.file or "its output"
 
-    def _matched(self, text: str, cut: bool) -> float:
+    def _matched(self, text: str, cut: bool, runs: Runs) -> float:
         """The number that the last match of the pattern holds."""
-        match = None
-        for match in re.finditer(self.pattern, text, re.MULTILINE):  # noqa: B007
-            pass
+        match = self._last_match(text, runs)
         if match is None:
             where = f"the last {KEPT // 2**20} MiB of its output" if cut else self._place
             raise NoResult(f"the pattern {self.pattern!r} does not match {where}")
-        value = number(match[1] or "")
+        value = number(match)
         if value is None:
-            raise NoResult(f"what the pattern {self.pattern!r} matches is no number: {_short(repr(match[1] or ''))}")
+            raise NoResult(f"what the pattern {self.pattern!r} matches is no number: {_short(repr(match))}")
         return value
+
+    def _last_match(self, text: str, runs: Runs) -> str | None:
+        """What the last match of the pattern holds, found by a helper that can be ended."""
+        try:
+            helper = runs.helper(matching.ARGUMENTS)
+        except OSError as error:
+            raise NoResult(f"the pattern {self.pattern!r} cannot be looked for: {error.strerror}") from None
+        if helper is None:
+            raise NoResult(INTERRUPTED)
+        assert helper.stdin is not None
+        assert helper.stdout is not None
+        try:
+            found = matching.ask(helper.stdin.fileno(), helper.stdout.fileno(), self.pattern, text, PATIENCE)
+        except (EOFError, OSError):
+            raise NoResult(self._why_unread(runs.dismiss(helper), runs.killed)) from None
+        except BaseException:  # Ctrl-C, in the middle of an answer
+            runs.dismiss(helper)
+            raise
+        runs.keep(helper)
+        return found
+
+    def _why_unread(self, code: int, interrupted: bool) -> str:
+        """Why a helper has ended, by its return code."""
+        if interrupted:
+            return INTERRUPTED
+        if code == matching.LATE:
+            why = f"takes more than {PATIENCE:g} s on {self._place}; one repetition inside another, as in (a+)+, can"
+            return f"the pattern {self.pattern!r} {why}"
+        return f"the pattern {self.pattern!r} cannot be looked for in {self._place} ({words(code)})"
 
     def _looked_up(self, text: str, cut: bool) -> float:
         """The number under the key."""
@@ -113,12 +148,20 @@ class Reading:
         line = lines[-1].strip()
         value = number(line)
         if value is None:
-            raise NoResult(f"{self._place} has no number on the last line: {_short(repr(line))}")
+            raise NoResult(f"{self._place} {_instead(line)}: {_short(repr(line))}")
         return value
 
 
+def _instead(line: str) -> str:
+    """What a last line is that is no number."""
+    count = sum(number(part) is not None for part in re.split(r"[\s,;]+", line[:LONGEST]))
+    if count < 2:
+        return "has no number on the last line"
+    return f"has {count} numbers on the last line, which must be one number alone; use `result.pattern` to choose one"
+
+
 def number(text: str) -> float | None:
-    """A number as programs write them, also Fortran's 1.0D-03; `None` if it is none.
+    """A number as programs write them, also Fortran's 1.0D-03; `None` if it is none, or has more than `LONGEST` signs.
 
     Args:
         text: What may be a number, blanks around it aside.
@@ -127,7 +170,10 @@ def number(text: str) -> float | None:
         >>> number("1.5D-03"), number("Infinity"), number("3 V")
         (0.0015, inf, None)
     """
-    fortran = _FORTRAN.fullmatch(text.strip())
+    text = text.strip()
+    if len(text) > LONGEST:
+        return None
+    fortran = _FORTRAN.fullmatch(text)
     try:
         return float(f"{fortran[1]}e{fortran[2]}" if fortran else text)
     except ValueError:

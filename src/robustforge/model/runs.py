@@ -38,6 +38,7 @@ class Runs:
         self._groups: set[int] = set()
         self._name, self._numbers = os.urandom(8).hex(), itertools.count()
         self._lifeline: _Lifeline | None = None
+        self._idle: list[subprocess.Popen[bytes]] = []
         _EVERY.add(self)
 
     def start(
@@ -90,6 +91,40 @@ class Runs:
             self._groups.discard(process.pid)
             self._tell(f"-{process.pid}\n")
 
+    def helper(self, arguments: Sequence[str]) -> subprocess.Popen[bytes] | None:
+        """Return a helper that waits for work, or start one; it is to be given to `keep` or `dismiss`.
+
+        Args:
+            arguments: The program and its arguments, always the same. It reads its work from standard input.
+
+        Returns:
+            The process; `None` after `kill`.
+        """
+        with self._lock:
+            return self._idle.pop() if self._idle else self.start(arguments, Path("/"), subprocess.PIPE)
+
+    def keep(self, helper: subprocess.Popen[bytes]) -> None:
+        """Let a helper wait for further work."""
+        with self._lock:
+            self._idle.append(helper)
+        if self.killed:
+            self._dismiss_idle()
+
+    def dismiss(self, helper: subprocess.Popen[bytes]) -> int:
+        """End a helper, and return its return code: its own if it has ended by itself."""
+        self.end(helper)
+        for pipe in (helper.stdin, helper.stdout, helper.stderr):
+            if pipe is not None:
+                pipe.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            helper.wait(_GRACE)
+        return helper.returncode or 0
+
+    def _dismiss_idle(self) -> None:
+        with self._lock:
+            while self._idle:
+                self.dismiss(self._idle.pop())
+
     def kill(self) -> None:
         """End all models under way at once, and start no more."""
         self.killed = True  # not under the lock: who holds it may start one more, but not the next
@@ -100,6 +135,7 @@ class Runs:
     def close(self) -> None:
         """Kill all, and let the guard go."""
         self.kill()
+        self._dismiss_idle()
         with self._lock:
             if self._lifeline is not None:
                 self._lifeline.cut()
@@ -117,6 +153,9 @@ class Runs:
         """In a fork of this process: the models belong to the original, whose end the guard must hear."""
         self._lock = threading.RLock()
         self._groups.clear()
+        for helper in self._idle:  # the pipes of which are shared now
+            helper.returncode = 0
+        self._idle.clear()
         if self._lifeline is not None:
             self._lifeline.disown()
             self._lifeline = None

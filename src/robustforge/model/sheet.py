@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 import tomllib
@@ -11,14 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from robustforge.errors import ProblemFileError
+from robustforge.errors import ProblemFileError, closest
 
 LARGEST = 1_000_000
 """Bytes that a problem file may have."""
 
-_HEADER = re.compile(r"\s*\[+\s*([^\[\]]+?)\s*\]+\s*(?:#.*)?")
+PARTS = 100
+"""Parts that a dotted key may have: the time that `tomllib` takes for one grows with their square."""
+UNKNOWN = 20
+"""Unknown entries of a table that are told one by one."""
+
 _ENTRY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*=""")
 _KEY = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
+_TOKEN = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'|\s+|.""")
 _PLACE = re.compile(r"\[\d+\]$")
 
 
@@ -54,6 +58,9 @@ class Sheet:
             raise ProblemFileError("a problem file must be readable", f"{path}: {error.strerror}", fix) from error
         except UnicodeDecodeError as error:
             raise ProblemFileError("a problem file must be text in UTF-8", f"{path} is not") from error
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.count(".") >= PARTS and _most_parts(line) > PARTS:
+                raise ProblemFileError(f"{path.name}, line {number}: a key must have at most {PARTS} parts")
         try:
             data = tomllib.loads(text)
         except (ValueError, RecursionError) as error:  # the former also for an integer of 5000 digits
@@ -75,9 +82,12 @@ class Sheet:
     def line(self, where: str) -> int:
         """Return the line of an entry, or of the nearest one around it; 0 if there is none."""
         keys = tuple(_PLACE.sub("", key) for key in where.split("."))
-        while keys and keys not in self.lines:
-            keys = keys[:-1]
-        return self.lines.get(keys, 0)
+        found = 0
+        for size in range(1, len(keys) + 1):
+            if keys[:size] not in self.lines:
+                break
+            found = self.lines[keys[:size]]
+        return found
 
     def finish(self) -> None:
         """Raise if there are mistakes.
@@ -102,14 +112,16 @@ class Sheet:
         if table is None:
             return {}
         if not isinstance(table, dict):
-            self.wrong(where, f"`{where}` must be a table", f"it is {_short(table)}", f"Write [{where}]")
+            self.wrong(where, f"`{where}` must be a table", f"it is {short(table)}", f"Write [{where}]")
             return {}
-        for key in table:
-            if key not in allowed:
-                close = difflib.get_close_matches(key, allowed, 1)
-                fix = f"Did you mean {close[0]!r}?" if close else f"There are: {', '.join(sorted(allowed))}"
-                place = f"in [{where}]" if where else "at the top of the file"
-                self.wrong(f"{where}.{key}" if where else key, f"an entry {place} must be one that exists", key, fix)
+        unknown = [key for key in table if key not in allowed]
+        rule = f"an entry {f'in [{where}]' if where else 'at the top of the file'} must be one that exists"
+        for key in unknown[:UNKNOWN]:
+            close = closest(key, allowed, cutoff=0.6)
+            fix = f"Did you mean {close[0]!r}?" if close else f"There are: {', '.join(sorted(allowed))}"
+            self.wrong(f"{where}.{key}" if where else key, rule, shortened(key), fix)
+        if len(unknown) > UNKNOWN:
+            self.wrong(where, rule, f"there are {len(unknown) - UNKNOWN} more that do not")
         return table
 
     def text(self, where: str, default: str, choices: Sequence[str] = ()) -> str:
@@ -119,10 +131,10 @@ class Sheet:
             return default
         if choices and found not in choices:
             words = " or ".join(f'"{choice}"' for choice in choices)
-            self.wrong(where, f"`{_last(where)}` must be {words}", f"it is {_short(found)}")
+            self.wrong(where, f"`{_last(where)}` must be {words}", f"it is {short(found)}")
             return default
         if not isinstance(found, str) or not found:
-            self.wrong(where, f"`{_last(where)}` must be a text", f"it is {_short(found)}", "Put it in quotes")
+            self.wrong(where, f"`{_last(where)}` must be a text", f"it is {short(found)}", "Put it in quotes")
             return default
         return found
 
@@ -133,7 +145,7 @@ class Sheet:
             return ()
         if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
             fix = f'Write for instance {_last(where)} = ["one", "two"]'
-            self.wrong(where, f"`{_last(where)}` must be a list of texts", f"it is {_short(found)}", fix)
+            self.wrong(where, f"`{_last(where)}` must be a list of texts", f"it is {short(found)}", fix)
             return ()
         return tuple(found)
 
@@ -143,7 +155,7 @@ class Sheet:
         if found is None:
             return default
         if not isinstance(found, int) or isinstance(found, bool) or not least <= found < 2**63:
-            self.wrong(where, f"`{_last(where)}` must be an integer of at least {least}", f"it is {_short(found)}")
+            self.wrong(where, f"`{_last(where)}` must be an integer of at least {least}", f"it is {short(found)}")
             return default
         return found
 
@@ -152,7 +164,7 @@ class Sheet:
         found = self.get(where)
         if found is None or (is_number(found) and found > 0):
             return None if found is None else float(found)
-        self.wrong(where, f"`{_last(where)}` must be a positive number", f"it is {_short(found)}")
+        self.wrong(where, f"`{_last(where)}` must be a positive number", f"it is {short(found)}")
         return None
 
 
@@ -165,8 +177,16 @@ def _last(where: str) -> str:
     return where.rpartition(".")[2]
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
+def short(value: Any) -> str:
+    """Return a value of TOML as a message shows it."""
+    try:
+        return shortened(repr(value))
+    except ValueError:  # it has an integer of more digits than Python writes; a hexadecimal one can
+        return "an integer of thousands of digits"
+
+
+def shortened(text: str) -> str:
+    """Return the beginning of a text that may be long."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -175,8 +195,8 @@ def _lines(text: str) -> dict[tuple[str, ...], int]:
     found: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n"), 1):
-        if header := _HEADER.fullmatch(line):
-            table = _keys(header[1])
+        if header := _header(line):
+            table = _keys(header)
             for size in range(1, len(table) + 1):
                 found.setdefault(table[:size], number)
         elif entry := _ENTRY.match(line):
@@ -184,6 +204,29 @@ def _lines(text: str) -> dict[tuple[str, ...], int]:
             for size in range(len(table) + 1, len(keys) + 1):
                 found.setdefault(keys[:size], number)
     return found
+
+
+def _header(line: str) -> str:
+    """Return what stands between the brackets of a table's header; nothing if the line is none."""
+    line = line.strip()
+    name, bracket, rest = line.lstrip("[").partition("]")
+    rest = rest.lstrip("]").lstrip()
+    is_header = line.startswith("[") and bracket and "[" not in name and (not rest or rest.startswith("#"))
+    return name.strip() if is_header else ""
+
+
+def _most_parts(line: str) -> int:
+    """Return how many parts the longest dotted key of a line has."""
+    most = parts = 0
+    dot = False
+    for token in _TOKEN.findall(line):
+        if token == ".":
+            dot = True
+        elif not token.isspace():
+            parts = parts + 1 if dot and parts else 1
+            dot = False
+            most = max(most, parts)
+    return most
 
 
 def _keys(text: str) -> tuple[str, ...]:

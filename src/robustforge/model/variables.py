@@ -20,10 +20,11 @@ from robustforge.problem import Ball, Box, UncertaintySet
 
 Floats = npt.NDArray[np.float64]
 
-_NUMBER = r"(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)"
-_EQUAL = re.compile(rf"\s*(?:±|\+-|\+/-)?\s*{_NUMBER}\s*(%?)\s*")
-_UNEQUAL = re.compile(rf"\s*\+\s*{_NUMBER}\s*(%?)\s*/\s*-\s*{_NUMBER}\s*(%?)\s*")
-
+_NUMBER = r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)"
+_EQUAL = re.compile(rf"(?:±|\+-|\+/-)?\s*{_NUMBER}\s*(%?)")
+_UNEQUAL = re.compile(rf"\+\s*{_NUMBER}\s*(%?)\s*/\s*-\s*{_NUMBER}\s*(%?)")
+_LONGEST = 200
+"""Characters that the text of a tolerance may have."""
 
 EXACT = "exact"
 """The text for a variable that is built as designed."""
@@ -54,8 +55,11 @@ class Tolerance:
             return cls(float(given), float(given)) if 0 <= given <= sys.float_info.max else None
         if not isinstance(given, str):
             return None
-        if given.strip() == EXACT:
+        given = given.strip()
+        if given == EXACT:
             return cls(0.0, 0.0)
+        if len(given) > _LONGEST:
+            return None
         if found := _EQUAL.fullmatch(given):
             size = float(found[1])
             return cls(size, size, found[2] == "%") if size < math.inf else None

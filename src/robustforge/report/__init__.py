@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from robustforge.analysis import Evidence, read_evidence
-from robustforge.errors import MissingExtraError, StoreError
+from robustforge.errors import MissingExtraError, StoreError, escaped
 from robustforge.report.designs import Design, read_designs
 
 __all__ = ["page_html", "report"]
@@ -71,7 +71,7 @@ def page_html(evidence: Evidence, designs: Sequence[Design] = ()) -> str:
         lstrip_blocks=True,
     )
     layout.filters["breakable"] = breakable
-    return layout.get_template("template.html").render(page(evidence, designs))
+    return escaped(layout.get_template("template.html").render(page(evidence, designs)))  # names may hold anything
 
 
 def _check_installed() -> None:

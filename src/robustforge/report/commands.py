@@ -25,7 +25,9 @@ from robustforge.tables import Record
 
 DEFAULT_DIMENSION, DEFAULT_STORE, DEFAULT_ATTACK = 30, "runs.db", 200
 
-_NAME = re.compile(r"(?P<stem>.+)-(?P<dimension>\d+)d(?:-(?P<variant>shifted-rotated|shifted|rotated)-(?P<seed>\d+))?")
+_NAME = re.compile(
+    r"(?P<stem>.+)-(?P<dimension>\d{1,9})d(?:-(?P<variant>shifted-rotated|shifted|rotated)-(?P<seed>\d{1,18}))?"
+)
 
 
 def command(outcome: Outcome, where: str) -> Record:

@@ -9,7 +9,6 @@ import numpy as np
 
 from robustforge.formatting import percent, spread, within
 from robustforge.heuristic import Heuristic, heuristic, heuristics
-from robustforge.model.outcome import printable
 from robustforge.model.variables import Variable
 from robustforge.report import design_figures
 from robustforge.report.commands import search_commands
@@ -170,10 +169,10 @@ def _failures(design: Design) -> Record | None:
     others = sum(number for _, number in reasons[_REASONS:])
     return {
         "text": f"{sum(n for _, n in reasons):,} of {count(len(design.runs), 'run')} had no value",
-        "reasons": [{"text": printable(text), "count": f"{number:,}"} for text, number in reasons[:_REASONS]],
+        "reasons": [{"text": text, "count": f"{number:,}"} for text, number in reasons[:_REASONS]],
         "others": f"and {count(others, 'run')} for {count(len(reasons) - _REASONS, 'other reason')}" if others else "",
         "last": f"run {last.number} of the {'search' if last.part == SOLVE else 'attack'}",
-        "tail": printable(last.tail).strip(),
+        "tail": last.tail.strip(),
     }
 
 

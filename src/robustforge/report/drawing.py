@@ -223,5 +223,5 @@ def _short_number(found: re.Match[str]) -> str:
     return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
 
 
-_SHORTER = re.compile(r"-?\d+\.\d+(?![\d.e])")
+_SHORTER = re.compile(r"-?(?<!\d)\d+\.\d+(?![\d.e])")
 _STAND_IN = re.compile(r"#10f0[0-9a-f]{2}")

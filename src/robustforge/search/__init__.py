@@ -2,7 +2,7 @@
 
 from robustforge.search.answer import Answer, answer_of
 from robustforge.search.attack import Attack, Verified
-from robustforge.search.search import Search, heuristic_of
+from robustforge.search.search import Search, Told, heuristic_of
 from robustforge.search.verdict import Verdict, verdict
 
-__all__ = ["Answer", "Attack", "Search", "Verdict", "Verified", "answer_of", "heuristic_of", "verdict"]
+__all__ = ["Answer", "Attack", "Search", "Told", "Verdict", "Verified", "answer_of", "heuristic_of", "verdict"]

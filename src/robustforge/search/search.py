@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import OptimizeResult
@@ -23,7 +23,7 @@ from robustforge.engine.optimizer import resolve_heuristic
 from robustforge.errors import ModelError, ObjectiveError, StoreError, TellError
 from robustforge.heuristic import Heuristic
 from robustforge.model.earlier import read_earlier
-from robustforge.model.outcome import Outcome, printable
+from robustforge.model.outcome import Outcome
 from robustforge.model.problem_file import ProblemFile, problem_of
 from robustforge.model.workforce import Submit
 from robustforge.store import KNOWN, SEARCH, SOLVE, Evaluation, Experiment, Store
@@ -32,6 +32,20 @@ HOPELESS = 10
 """If so many runs of a model are made and none has a value, there is nothing to search."""
 
 Notice = Callable[["Search"], Any]
+
+
+class Told(NamedTuple):
+    """What somebody tells of a point.
+
+    Attributes:
+        number: The point's id.
+        outcome: What came of it.
+        where: Where that stands, for messages.
+    """
+
+    number: int
+    outcome: Outcome
+    where: str = ""
 
 
 class Search:
@@ -94,7 +108,7 @@ class Search:
             file = problem_of(experiment.settings, Path(store.path))
             heuristic = Heuristic.from_json(json.dumps(experiment.settings["heuristic"]))
             made = _optimizer(file, heuristic, [e for e in store.evaluations(experiment) if e.part == KNOWN])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             fact = f"that of {experiment.name!r} cannot be read ({error})"
             raise StoreError("a search in a store must be whole", fact, "Was the file changed?") from error
         return cls(file, store, experiment, made)
@@ -147,17 +161,29 @@ class Search:
         self._count(row)
         self._take_in([row])
 
-    def check_waiting(self, numbers: Sequence[int]) -> None:
-        """Raise if not all these points wait, each once: before any of them is told.
+    def new_ones(self, told: Sequence[Told]) -> list[tuple[int, Outcome]]:
+        """Return those of some outcomes that were not told before; nothing is taken in yet.
+
+        Args:
+            told: By id; what was told before with the same value is left out.
 
         Raises:
-            TellError: One does not.
+            TellError: One is of a point that was not asked for, or that was told another value.
         """
         waiting = set(self.optimizer.ask().ids.tolist())
-        for number in numbers:
-            if number not in waiting:
-                raise _not_waiting(number)
-            waiting.discard(number)
+        rows = [row for row in self.store.evaluations(self.experiment) if row.part == SOLVE]
+        known = {row.number: Outcome(row.value, row.failure) for row in rows}
+        new = []
+        for number, outcome, where in told:
+            judged = self.judged(outcome)
+            if number in known:
+                _check_same(number, known[number], judged, where)
+            elif number in waiting:
+                known[number] = judged
+                new.append((number, outcome))
+            else:
+                raise _not_waiting(number, where)
+        return new
 
     def _take_in(self, rows: Sequence[Evaluation]) -> None:
         """Tell the engine what is stored."""
@@ -247,14 +273,23 @@ class Search:
             self._count(row)
 
 
-def _not_waiting(number: int) -> TellError:
+def _not_waiting(number: int, where: str = "") -> TellError:
     rule, fix = "a value must be for a point that waits", "`robustforge ask` shows those that do"
-    return TellError(rule, f"{number} does not", fix)
+    return TellError(rule, f"{number}{f', {where},' if where else ''} does not", fix)
+
+
+def _check_same(number: int, before: Outcome, now: Outcome, where: str) -> None:
+    """Refuse another value for a point than the one that was told."""
+    if before.failed == now.failed and (before.failed or before.value == now.value):
+        return
+    one, other = ("failed" if each.failed else repr(each.value) for each in (before, now))
+    fix = "A value stays as it was told; begin anew under another name if it was wrong"
+    raise TellError("a value is told once", f"{where or 'this'} says {other} for {number}, which was told {one}", fix)
 
 
 def _said(row: Evaluation) -> str:
     """Return the last that a failed run said, as the end of a message."""
-    return f". Its last words:\n{printable(row.tail).strip()}" if row.tail.strip() else ""
+    return f". Its last words:\n{row.tail.strip()}" if row.tail.strip() else ""
 
 
 def settings_of(file: ProblemFile, heuristic: Heuristic) -> dict[str, Any]:

@@ -228,13 +228,33 @@ def _check_same(known: Experiment, kind: str, settings: Mapping[str, Any], gramm
     if both:
         if "grammar" in both:
             both["grammar"] = (_grammar_words(known.grammar), _grammar_words(grammar))
-        facts = [f"{key} is {_short(one)}, not {_short(other)}" for key, (one, other) in both.items()]
+        facts = [_difference(key, one, other) for key, (one, other) in both.items()]
+        changed = any(_is_file(key) for key in both)
+        fix = "Put the old file back to go on" if changed else "Give the same settings to go on"
         more = [f"and {len(facts) - _TOLD} more"] if len(facts) > _TOLD else []
         raise StoreError(
             f"a run goes on with the settings that it began with; those of {known.name!r} differ",
             "; ".join([*facts[:_TOLD], *more]),
-            "Give the same settings to go on, or another name to begin anew",
+            f"{fix}, or another name to begin anew",
         )
+
+
+_TEMPLATE = "model.templates."
+
+
+def _is_file(key: str) -> bool:
+    """Whether a setting is the fingerprint of a file."""
+    return key.startswith(_TEMPLATE) or key == "data"
+
+
+def _difference(key: str, before: Any, now: Any) -> str:
+    """Return how a setting differs, in words; of a file, its fingerprint says nothing to anybody."""
+    if not _is_file(key):
+        return f"{key} is {_short(before)}, not {_short(now)}"
+    name = f"the template {key.removeprefix(_TEMPLATE)}" if key != "data" else "the file that `data` names"
+    if before is None or now is None:
+        return f"{name} was {'not there' if before is None else 'there'} when it began"
+    return f"{name} has changed since it began"
 
 
 def _entries(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
