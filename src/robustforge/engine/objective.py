@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import partial
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from robustforge.engine.optimizer import failure_error
 from robustforge.errors import ProblemError
 from robustforge.problem import Problem
+from robustforge.problem.number import NoNumberError, as_number, as_numbers
 
 Floats = npt.NDArray[np.float64]
 
@@ -77,28 +78,25 @@ class Objective:
             return np.nan
 
     def _number(self, x: Floats, value: Any) -> float:
-        """Return what is a real number, or an array of one, as a float; else a failure."""
-        array = np.asarray(None if isinstance(value, (str, bytes)) else value)
-        if array.size == 1 and array.dtype.kind in "fiub":
-            return float(array.reshape(()))
-        if self.strict:
-            raise failure_error(x, f"{value!r}, which is no real number")
-        return np.nan
-
-    def _all(self, points: Floats) -> Any:
+        """Return a value as a float; what is none is a failure."""
         try:
-            values = np.asarray(self.call(points.T.copy(), *self.args))
-        except Exception as error:
+            return as_number(value)
+        except NoNumberError as error:
             if self.strict:
-                raise
-            self.error = error
+                raise failure_error(x, error.reason) from error.__cause__
+            return np.nan
+
+    def _all(self, points: Floats) -> Iterable[float]:
+        arguments = (points.T.copy(), *self.args)
+        values = self.call(*arguments) if self.strict else self._tried(partial(self.call, *arguments))
+        if not self.strict and values is np.nan:  # it raised
             return np.full(len(points), np.nan)
-        if values.shape == (len(points),) and values.dtype.kind in "fiub":
-            return values
-        if self.strict:
-            got = f"an array of shape {values.shape} and type {values.dtype} for {len(points)} points"
-            raise failure_error(points[0].copy(), got)
-        return np.full(len(points), np.nan)
+        try:
+            return as_numbers(values, len(points))
+        except NoNumberError as error:
+            if self.strict:
+                raise failure_error(points[0].copy(), error.reason) from error.__cause__
+            return np.full(len(points), np.nan)
 
 
 @contextmanager

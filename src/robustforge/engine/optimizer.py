@@ -21,6 +21,7 @@ from robustforge.errors import ObjectiveError, ProblemError, TellError, UnknownN
 from robustforge.heuristic import Heuristic, heuristic
 from robustforge.heuristic.presets import default_name
 from robustforge.problem import Outside, Problem, UncertaintySet
+from robustforge.problem.number import NoNumberError, as_numbers
 
 Floats = npt.NDArray[np.float64]
 OnFailure = Literal["raise", "infeasible", "unknown"]
@@ -119,13 +120,11 @@ class Optimizer:
 
         Args:
             ids: The ids that came with the points, one or several.
-            values: Their values; +inf means infeasible, NaN that the evaluation failed.
+            values: Their values; +inf means infeasible, NaN or a masked value that the evaluation failed.
         """
         self.raise_failure()
         numbers = np.atleast_1d(np.asarray(ids))
-        given = np.atleast_1d(np.asarray(values))
-        if given.dtype.kind not in "fiub":
-            raise TellError("values must be real numbers", f"got {values!r}", "Tell NaN for an evaluation that failed")
+        given = _told(values)
         if numbers.shape != given.shape or numbers.ndim != 1:
             raise TellError("there must be one value per id", f"got {numbers.size} ids and {given.size} values")
         places: list[int] = []
@@ -138,7 +137,7 @@ class Optimizer:
             places.append(place)
         self.arrays["batch_value"][places] = given
         self._told[places] = True
-        self.values.update(zip(numbers.tolist(), given.astype(np.float64).tolist(), strict=True))
+        self.values.update(zip(numbers.tolist(), given.tolist(), strict=True))
         if self._told.all():
             self._advance()
 
@@ -229,7 +228,19 @@ class Optimizer:
         self.raise_failure()
 
 
-def as_problem(fun: Any, bounds: Any, uncertainty: UncertaintySet | None, outside: Outside | None) -> Problem:
+def _told(values: Any) -> Floats:
+    """Return one or several values as floats, NaN where one is masked."""
+    several = values if isinstance(values, (list, tuple)) or np.ndim(values) else [values]
+    try:
+        return as_numbers(several, len(several))
+    except NoNumberError as error:
+        fix = "Tell NaN for an evaluation that failed"
+        raise TellError("values must be real numbers", f"got {error.reason}", fix) from error.__cause__
+
+
+def as_problem(
+    fun: Any, bounds: Any, uncertainty: UncertaintySet | None, outside: Outside | None, vectorized: bool = False
+) -> Problem:
     """Return the problem that is given as such, or in parts; not both."""
     if isinstance(bounds, Problem):
         if uncertainty is not None or outside is not None:
@@ -245,7 +256,7 @@ def as_problem(fun: Any, bounds: Any, uncertainty: UncertaintySet | None, outsid
             f"got bounds={bounds!r}, uncertainty={uncertainty!r}",
             "Pass both, for instance [(0, 1)] * 5 and rf.Ball(0.1)",
         )
-    return Problem(fun, bounds, uncertainty, outside=outside or "evaluate")
+    return Problem(fun, bounds, uncertainty, outside=outside or "evaluate", vectorized=vectorized)
 
 
 def failure_error(x: Floats, got: str) -> ObjectiveError:

@@ -43,8 +43,8 @@ def attack(problem: Problem, x: Any, budget: int = 200, *, workers: int | Execut
     if not isinstance(budget, (int, np.integer)) or isinstance(budget, bool) or budget < 1:
         raise ProblemError("`budget` must be an integer of at least 1", f"got {budget!r}", "Pass e.g. budget=200")
     around = Neighbourhood(problem, design, cores=1)
-    with executor_of(workers, False, problem.compiled is not None) as executor:
-        objective = Objective(problem, (), False, True, executor)
+    with executor_of(workers, problem.vectorized, problem.compiled is not None) as executor:
+        objective = Objective(problem, (), problem.vectorized, True, executor)
         first: list[float] = []
         objective.values(design[None], first)
         knowledge, spent = Knowledge(around.units(design[None]), np.array(first)), 1
