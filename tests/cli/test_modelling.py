@@ -173,7 +173,7 @@ def test_the_screen_and_a_second_solve_which_runs_nothing(monkeypatch):
     assert again.stdout == shown
     assert len(Path("log").read_text()) == 40
     Path("model.sh").write_text("exit 1")
-    assert timeless(as_json("solve", "spring.toml")) == timeless(record)
+    assert timeless(as_json("solve", "spring.toml", "--accept-changes")) == timeless(record)
 
 
 def test_options_count_more_than_the_file(folder):
@@ -506,6 +506,19 @@ def test_other_settings_under_the_same_name_are_refused():
     assert "seed is 1, not 2" in said
     assert "another name" in said
     assert as_json("solve", "spring.toml", "--seed", "2", "--name", "second")["seed"] == 2
+
+
+def test_a_model_that_has_changed_is_noticed():
+    problem("spring", model=SHELL, script=values_of(""))
+    before = timeless(as_json("solve", "spring.toml"))
+    Path("model.sh").write_text(values_of("echo another"))
+    for command in (["solve"], ["verify"], ["verify", "--budget", "3", "--json"], ["ask"]):
+        said = run(*command[:1], "spring.toml", *command[1:], code=2).stderr
+        assert "since 'spring' began, model.sh has changed" in said
+    assert rows("spring.db", part=VERIFY) == []
+    accepted = timeless(as_json("solve", "spring.toml", "--accept-changes"))
+    assert accepted == before
+    as_json("verify", "spring.toml", "--budget", "3")
 
 
 def test_verify_of_a_search_that_is_not_over():

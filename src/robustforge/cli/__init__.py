@@ -84,13 +84,14 @@ def solve(
     name: str | None,
     workers: int | None,
     keep: bool,
+    accept_changes: bool,
     **options: Any,
 ) -> None:
     """Solve your own problem, in a problem file, or a test problem.
 
     Every run of your model is stored before its value is used: the same command again goes on where it stopped, however
-    that happened. What the options say counts more than what the file says. --store, --name, --workers and --keep are
-    for problem files; --dimension, --variant, --variant-seed and --outside for test problems.
+    that happened. What the options say counts more than what the file says. --store, --name, --workers, --keep and
+    --accept-changes are for problem files; --dimension, --variant, --variant-seed and --outside for test problems.
 
     Ctrl-C ends the search: the best design so far is printed and saved, and the exit code is 130.
     """
@@ -99,8 +100,8 @@ def solve(
     if modelling.is_problem_file(problem):
         modelling.refuse(ctx, "test problems", *options)
         changes = modelling.given(ctx, "heuristic", "budget", "seed", "on_failure", "workers", "name")
-        modelling.solve_file(ctx, problem, store, keep, output, as_json, changes)
-    modelling.refuse(ctx, "problem files", "store", "name", "workers", "keep")
+        modelling.solve_file(ctx, problem, store, keep, accept_changes, output, as_json, changes)
+    modelling.refuse(ctx, "problem files", "store", "name", "workers", "keep", "accept_changes")
     records.check_folder(output)
     spec = {"name": problem, **options}
     made = records.build_problem(spec)

@@ -37,6 +37,7 @@ file_options = options(
 run_options = options(
     click.option("--workers", type=WORKERS, metavar="N", show_default="of the file", help="Runs at the same time."),
     click.option("--keep", is_flag=True, help="Keep the folder of every run, not only of the first that fail."),
+    click.option("--accept-changes", is_flag=True, help="Stored runs hold although the model's files have changed."),
 )
 
 
@@ -73,7 +74,14 @@ def store_of(target: str, store: str | None) -> str:
 
 
 def solve_file(
-    ctx: click.Context, target: str, store: str | None, keep: bool, output: str | None, as_json: bool, changes: Any
+    ctx: click.Context,
+    target: str,
+    store: str | None,
+    keep: bool,
+    accept_changes: bool,
+    output: str | None,
+    as_json: bool,
+    changes: Any,
 ) -> None:
     """Solve a problem file, as `solve` does."""
     from robustforge.cli import designs, models, records
@@ -85,7 +93,7 @@ def solve_file(
     models.check_model(file)
     started, interrupted = time.perf_counter(), False
     with Store.open(where, durable=True) as kept:
-        search = Search.open(file, kept)
+        search = Search.open(file, kept, accept_changes)
         designs.say_plan(search)
         try:
             with _ended_by_signals(), models.running(file, where, keep) as submit, designs.watching(search) as notice:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from robustforge.model.function import Function
 from robustforge.model.mistakes import check, is_file, unused
 from robustforge.model.reading import Reading
 from robustforge.model.sheet import Sheet, is_number
+from robustforge.model.sources import fingerprint, fingerprints
 from robustforge.model.variables import Tolerance, Variable, Variables
 from robustforge.problem import Outside, Problem
 
@@ -332,11 +332,11 @@ def _model_to_dict(model: Command | Function | None) -> dict[str, Any] | None:
     if model is None:
         return None
     if isinstance(model, Function):
-        return {"function": model.target, "time_limit": model.time_limit}
-    files = {name: hashlib.sha256((model.here / name).read_bytes()).hexdigest()[:16] for name in model.files}
+        return {"function": model.target, "time_limit": model.time_limit, "files": fingerprints(model)}
     return {
         "command": list(model.arguments),
-        "templates": files,
+        "templates": {name: fingerprint(model.here / name) for name in model.files},
+        "files": fingerprints(model),
         "json": model.json,
         "stdin": model.stdin,
         "result": json.loads(json.dumps(model.reading.__dict__)),
