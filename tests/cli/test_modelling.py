@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import textwrap
 import time
@@ -228,7 +229,7 @@ def test_a_model_that_always_fails_ends_in_a_sentence_and_works_once_it_is_mende
     for _ in range(2):  # nothing is left, so that it begins anew
         ended = run("solve", "spring.toml", code=1)
         assert ended.stdout == ""
-        assert ended.stderr.startswith("error: a model must have a value somewhere; all of its first 10 runs failed")
+        assert "\nerror: a model must have a value somewhere; all of its first 10 runs failed" in ended.stderr
         for words in ("exit code 4", "no licence", "robustforge check"):
             assert words in ended.stderr
     Path("broken").unlink()
@@ -627,7 +628,8 @@ def test_a_signal_ends_it_with_the_best_so_far_and_the_same_command_goes_on(fold
     assert code == cli.INTERRUPTED, said
     done = len(rows("spring.db"))
     assert done == 30 or ("--workers" in options and done == 31)
-    assert said == f"interrupted: {done} runs are in spring.db; the same command goes on from there\n"
+    assert said.endswith(f"\ninterrupted: {done} runs are in spring.db; the same command goes on from there\n")
+    assert re.search(rf"solve spring: interrupted after \d s, {done} of 40 runs", said)
     assert all(map(gone, pids))
     partial = json.loads(Path("answer.json").read_text())
     assert (partial["runs"], partial["success"]) == (done, False)
@@ -646,6 +648,41 @@ def test_a_signal_ends_it_with_the_best_so_far_and_the_same_command_goes_on(fold
     assert rows("spring.db") == rows("quick.db")
     left = {"answer.json", "lab.toml", "log", "model.awk", "model.sh", "pids", "quick.db", "quick.toml", "spring.db"}
     assert set(os.listdir(folder)) == left | {"spring.toml"}
+
+
+DATED = r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d  "
+
+
+def test_the_log_of_a_job_that_is_killed_says_how_far_it_came(folder, slow):
+    end = slow(3)
+    text_of(folder / "pids")
+    until_stored(3)
+    assert re.fullmatch(DATED + r"solve spring: started, 0 of 40 runs\n", Path("stderr").read_text())
+    code, shown, said = end(signal.SIGKILL)
+    assert (code != 0, shown) == (True, "")
+    assert said.count("\n") == 1
+    Path("slow").unlink()
+    ended = run("solve", "spring.toml")
+    first, last = [line for line in ended.stderr.splitlines() if re.match(DATED, line)]
+    assert re.fullmatch(DATED + "solve spring: started, 3 of 40 runs", first)
+    assert re.fullmatch(DATED + r"solve spring: done after \d+ s, 40 of 40 runs", last)
+
+
+@pytest.mark.parametrize("command", ["solve", "verify"])
+def test_there_is_a_line_now_and_then_while_a_model_runs(monkeypatch, command):
+    problem("spring", model=SHELL, script=values_of('case $3 in 3*) exit 5;; esac\n[ -e "$4/slow" ] && sleep 0.3'))
+    if command == "verify":
+        run("solve", "spring.toml")
+    Path("slow").touch()
+    monkeypatch.setattr("robustforge.cli.log.INTERVAL", 0.1)
+    ended = run(
+        command, "spring.toml", "--budget", "6", *(["--name", "second"] if command == "solve" else []), "--json"
+    )
+    json.loads(ended.stdout)
+    lines = [line for line in ended.stderr.splitlines() if re.match(DATED, line)]
+    assert sum(bool(re.search(r": [1-5] of 6 runs, .*\d+ s left, \d+ s so far$", line)) for line in lines) >= 5
+    if command == "solve":
+        assert sum("has failed, the first one without a value" in line for line in lines) <= 1
 
 
 def test_ctrl_c_before_there_is_any_design(folder, slow):

@@ -125,12 +125,13 @@ def solve(
 def _solved(made: Problem, **arguments: Any) -> tuple[Any, bool]:
     """Return the result of a search, and whether Ctrl-C ended it."""
     import robustforge as rf
-    from robustforge.cli import screens
+    from robustforge.cli import log
 
-    if screens.on_terminal():
+    if log.on_terminal():
         return _solved_in_sight(made, **arguments)
     try:
-        return rf.minimize(made, **arguments), False
+        with log.lines(f"solve {made.name}"):
+            return rf.minimize(made, **arguments), False
     except KeyboardInterrupt as error:
         result = getattr(error, "result", None)
         if result is None:

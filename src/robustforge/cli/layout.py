@@ -83,3 +83,15 @@ def number(value: float, digits: int = 6) -> str:
         ('1,234.5', '1e-07', 'infinite', '0.67')
     """
     return "unknown" if value != value else "infinite" if value == float("inf") else f"{value:,.{digits}g}"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time that is left, as people write it: 45 s, 3:20 min, 2:05 h; no guess has parts of a second."""
+    if seconds is None:
+        return "?"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02} min"
+    return f"{whole // 3600}:{whole % 3600 // 60:02} h"

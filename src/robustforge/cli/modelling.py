@@ -124,8 +124,12 @@ def verify_file(ctx: click.Context, target: str, store: str | None, budget: int,
     with Store.open(where, durable=True) as kept:
         attack = Attack(Search.again(file, kept))
         try:
-            with _ended_by_signals(), models.running(file, where, False) as submit, designs.bar(budget) as update:
-                attack.carry_out(max(budget, attack.stored), submit, lambda going: update(going.runs))
+            with (
+                _ended_by_signals(),
+                models.running(file, where, False) as submit,
+                designs.bar(f"verify {file.name}", budget) as update,
+            ):
+                attack.carry_out(max(budget, attack.stored), submit, lambda going: update(going.runs, going.failures))
         except KeyboardInterrupt:
             click.echo(f"interrupted: what was run is in {where}; the same command goes on from there", err=True)
             ctx.exit(INTERRUPTED)
