@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from robustforge.engine.optimizer import failure_error
 from robustforge.errors import ProblemError
+from robustforge.execution.waiting import first_done, submitted
 from robustforge.problem import Problem
 from robustforge.problem.number import NoNumberError, as_number, as_numbers
 
@@ -59,9 +60,11 @@ class Objective:
 
     def _at_once(self, points: Floats, executor: Executor, done: list[float]) -> None:
         """Append the values of points that are evaluated at the same time, in their order."""
-        futures = [executor.submit(self.call, x, *self.args) for x in points]
+        futures: list[Future[Any]] = []
         try:
+            futures.extend(submitted(executor, self.call, x, *self.args) for x in points)
             for x, future in zip(points, futures, strict=True):
+                first_done([future], executor)
                 value = future.result() if self.strict else self._tried(future.result)
                 done.append(value if isinstance(value, float) else self._number(x, value))
         finally:
