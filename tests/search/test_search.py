@@ -6,13 +6,16 @@ import json
 import math
 import sqlite3
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import cloudpickle
+import numpy as np
 import pytest
 
 import robustforge as rf
 from conftest import same
-from robustforge.errors import ModelError, ObjectiveError, StoreError, TellError
+from robustforge.errors import ModelError, ObjectiveError, ProblemError, StoreError, TellError
 from robustforge.model.command import Command
 from robustforge.model.function import Function
 from robustforge.model.outcome import Outcome
@@ -73,7 +76,7 @@ def solved(file, path, workers=1, notice=lambda search: None, accept_changes=Fal
 def by_hand(file):
     """The same search by ask and tell."""
     search = rf.Optimizer(
-        file.problem, budget=file.budget, heuristic=file.heuristic, rng=file.seed, on_failure="infeasible"
+        file.scaled_problem, budget=file.budget, heuristic=file.heuristic, rng=file.seed, on_failure="infeasible"
     )
     while batch := search.ask():
         search.tell(batch.ids, [file.sign * bowl(**file.variables.decode(x)) for x in batch.x])
@@ -347,3 +350,99 @@ def test_a_store_without_fingerprints_goes_on(problem, tmp_path):
     with Store.open(tmp_path / "s.db") as store:
         assert same(Search.again(problem(), store).result(), first)
         assert "files" not in store.experiment("bowl", SEARCH).settings["model"]
+
+
+LOGS = """
+budget = 80
+heuristic = "rpso+dd"
+[variables]
+a = { bounds = [-2, 3], tolerance = 0.2 }
+b = { bounds = [1, 100], tolerance = "+5%/-2%" }
+c = { bounds = [0, 1], tolerance = 0 }
+"""
+
+
+def test_the_problem_of_a_file_is_in_real_units(problem, tmp_path):
+    file = problem(LOGS)
+    real = file.problem
+    assert (real.lower.tolist(), real.upper.tolist()) == ([-2.0, 1.0, 0.0], [3.0, 100.0, 1.0])
+    assert [side.tolist() for side in real.design_box] == [[-2.0, 1.0, 0.0], [3.0, 100.0, 1.0]]
+    assert repr(real.uncertainty) == "box of +0.2/-0.2, +5%/-2%, +0/-0"
+    low, high = real.uncertainty.around([1.0, 50.0, 0.5])
+    assert low == pytest.approx([0.8, 49.0, 0.5])
+    assert high == pytest.approx([1.2, 52.5, 0.5])
+    assert real([1.0, 50.0, 0.25]) == bowl(1.0, 50.0, 0.25)
+    assert real.to_dict()["upper"] == [3.0, 100.0, 1.0]
+    plain = problem(LOGS.replace("%", ""))
+    assert type(plain.problem) is rf.Problem
+
+
+def test_a_search_from_python_is_that_of_the_command_line_in_real_units(problem, tmp_path):
+    file = problem(LOGS)
+    inside = solved(file, tmp_path / "s.db")
+    result = rf.minimize(file.problem, budget=80, heuristic="rpso+dd", rng=file.seed, on_failure="infeasible")
+    assert result.history.fun.tolist() == inside.history.fun.tolist()
+    for ours, theirs in ((result.x, inside.x), (result.worst_x, inside.worst_x)):
+        assert ours.tolist() == list(file.variables.decode(theirs).values())
+    assert (result.fun, result.nominal_fun) == (inside.fun, inside.nominal_fun)
+    assert all(bowl(*x) == value for x, value in zip(result.history.x, result.history.fun, strict=True))
+    assert (result.history.x[:, 1] > 0.9).all()
+    assert result.history.x[:, 1].max() > 50
+    with ThreadPoolExecutor(2) as threads:
+        again = rf.minimize(
+            file.problem, budget=80, heuristic="rpso+dd", rng=1, on_failure="infeasible", workers=threads
+        )
+    assert same(again, result)
+
+
+def test_ask_and_tell_in_real_units(problem, tmp_path):
+    file = problem(LOGS)
+    known = ([[0.0, 20.0, 0.5], [1.0, 40.0, 0.25]], [bowl(0.0, 20.0, 0.5), bowl(1.0, 40.0, 0.25)])
+    search = rf.Optimizer(file.problem, budget=80, heuristic="rpso+dd", rng=1, known=known)
+    while search.nfev < 40:
+        batch = search.ask()
+        assert ((batch.x[:, 1] > 0.9) & (batch.x[:, 1] < 110)).all()
+        search.tell(batch.ids, [bowl(*x) for x in batch.x])
+    search.save(tmp_path / "search.json")
+    again = rf.Optimizer.load(tmp_path / "search.json")
+    for each in (search, again):
+        while batch := each.ask():
+            each.tell(batch.ids, [bowl(*x) for x in batch.x])
+    assert same(search.result(), again.result())
+    assert search.result().history.x[:2] == pytest.approx(np.array(known[0]), rel=1e-14)
+    with pytest.raises(ProblemError, match="must be positive; one is -1"):
+        rf.Optimizer(file.problem, known=([[0.0, -1.0, 0.5]], [1.0]))
+    unknown = rf.minimize(file.problem, budget=80, heuristic="rpso+dd", rng=1, on_failure="unknown", retries=0)
+    assert unknown.success
+
+
+def test_a_failure_is_told_in_real_units(problem):
+    file = problem(LOGS, MODEL.replace('bowl"', 'sometimes"'))
+    result = rf.minimize(file.problem, budget=80, heuristic="rpso+dd", rng=1, on_failure="unknown")
+    first = result.history.x[np.isnan(result.history.fun)][0]
+    assert f"the first at x = {np.array2string(first, precision=6, threshold=12)}" in result.message
+
+
+def test_verification_in_real_units(problem):
+    file = problem(LOGS)
+    x = [0.5, 40.0, 0.25]
+    worst = bowl(0.7, 42.0, 0.25)
+    found = rf.verify(file.problem, x, samples=500, rng=1)
+    assert found.nominal_fun == bowl(*x)
+    assert found.attacked.fun == pytest.approx(worst)
+    assert found.attacked.x == pytest.approx([0.7, 42.0, 0.25])
+    assert 39.2 <= found.sampled.x[1] <= 42.0
+    few = rf.attack(file.problem, x, budget=20)
+    assert few.fun == pytest.approx(worst)
+    assert few.x == pytest.approx([0.7, 42.0, 0.25])
+    with pytest.raises(ProblemError, match=r"x\[1\] is 200, its bounds are \(1, 100\)"):
+        rf.verify(file.problem, [0.5, 200.0, 0.25], samples=10)
+
+
+def test_a_problem_of_a_file_is_assessed_and_travels(problem):
+    file = problem(LOGS)
+    there = cloudpickle.loads(cloudpickle.dumps(file.problem))
+    assert there([1.0, 50.0, 0.25]) == bowl(1.0, 50.0, 0.25)
+    with ThreadPoolExecutor(1) as alone:
+        found = rf.assess(["rpso", "random"], file.problem, runs=2, samples=50, budget=60, attack=False, executor=alone)
+    assert not any(run.failure for run in found.runs)

@@ -92,6 +92,7 @@ def minimize(
         problem = as_problem(fun, bounds, uncertainty, outside, bool(vectorized))
     search = Optimizer(problem, None, budget, heuristic, rng, on_failure=on_failure, retries=retries)
     search.arrays["tally"]["pause"] = callback is not None
+    problem = search.problem
     with executor_of(workers, problem.vectorized, problem.compiled is not None and not args) as executor:
         objective = Objective(problem, args, problem.vectorized, on_failure == "raise" and retries == 0, executor)
         return _carried_out(search, objective, callback, Looks())
@@ -104,7 +105,7 @@ def _vectorized_as_given(problem: Problem, vectorized: bool | None) -> Problem:
     if problem.vectorized:
         fact = "the Problem says that it is, `vectorized` that it is not"
         raise ProblemError("an objective is vectorized or not", fact, "Leave `vectorized` out")
-    if problem.takes_data:
+    if problem.takes_data or problem.scaled is not problem:
         fact = f"{problem.name} takes one"
         raise ProblemError("a vectorized objective takes many points at once", fact, "Leave `vectorized` out")
     bounds = list(zip(problem.lower, problem.upper, strict=True))
@@ -131,7 +132,7 @@ def minimize_in_sight(
         look: Called with the design that would be returned now; `None` if there is none yet.
     """
     search = Optimizer(problem, None, budget, heuristic, rng)
-    objective = Objective(problem, (), problem.vectorized, True)
+    objective = Objective(search.problem, (), problem.vectorized, True)
     return _carried_out(search, objective, None, Looks(places, lambda: look(search.design)))
 
 

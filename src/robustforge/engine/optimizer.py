@@ -15,7 +15,7 @@ from robustforge.core.random import Seed, stream
 from robustforge.core.state import FAILED, RAISE, Readings
 from robustforge.engine import machine, memory, saving
 from robustforge.engine.known import Known, as_known
-from robustforge.engine.result import design_of, make_result
+from robustforge.engine.result import design_of, in_units_of, make_result
 from robustforge.engine.setup import checked_budget, make_arrays
 from robustforge.errors import ObjectiveError, ProblemError, TellError, UnknownNameError
 from robustforge.heuristic import Heuristic, heuristic
@@ -82,7 +82,8 @@ class Optimizer:
         known: tuple[Any, Any] | Known | None = None,
         readings: Readings | None = None,
     ) -> None:
-        self.problem = as_problem(_unset, bounds, uncertainty, outside)
+        self.surface = as_problem(_unset, bounds, uncertainty, outside)
+        self.problem = self.surface.scaled
         self.budget = checked_budget(budget)
         self.heuristic = resolve_heuristic(heuristic, self.problem, self.budget)
         if on_failure not in get_args(OnFailure):
@@ -92,7 +93,8 @@ class Optimizer:
         if not isinstance(retries, (int, np.integer)) or retries < 0:
             raise ProblemError("`retries` must be a non-negative integer", f"got {retries!r}", "Pass e.g. retries=1")
         self.on_failure, self.retries, self.readings = on_failure, int(retries), readings or Readings()
-        self.seed, self.known = stream(rng), as_known(known, self.problem)
+        self.seed, self.known_before = stream(rng), as_known(known, self.surface)
+        self.known = Known(self.surface.to_scaled(self.known_before.x), self.known_before.values)
         machine.prepare()
         self.arrays = make_arrays(self.problem, self.heuristic, self.budget, self.seed, self.readings, self.known)
         self._tally = self.arrays["tally"]
@@ -113,7 +115,7 @@ class Optimizer:
         if self._told.all() and not self.over:
             self._advance()
         waiting = np.flatnonzero(~self._told)
-        return Batch(self.nfev + waiting, self.arrays["batch_x"][waiting].copy())
+        return Batch(self.nfev + waiting, self.surface.from_scaled(self.arrays["batch_x"][waiting].copy()))
 
     def tell(self, ids: Any, values: Any) -> None:
         """Take values for asked points, in any order and in parts.
@@ -182,12 +184,12 @@ class Optimizer:
 
     def result(self) -> OptimizeResult:
         """Return the best design so far, what is known of its neighbourhood, and the history."""
-        return make_result(self, np.flatnonzero(self._told))
+        return in_units_of(self.surface, make_result(self, np.flatnonzero(self._told)))
 
     @property
     def design(self) -> Floats | None:
         """The design that would be returned now; `None` if no inner search has been completed yet."""
-        return design_of(self) if self._tally["found"][0] == 1 else None
+        return self.surface.from_scaled(design_of(self)) if self._tally["found"][0] == 1 else None
 
     @property
     def nfev(self) -> int:
@@ -217,7 +219,8 @@ class Optimizer:
     def raise_failure(self) -> None:
         """Raise the failure that ended the run, if one did, with what was found as its `result`."""
         if self._tally["ending"][0] == FAILED:
-            error = failure_error(self.arrays["evaluated_x"][int(self._tally["fatal"][0])].copy(), "NaN or -inf")
+            where = self.arrays["evaluated_x"][int(self._tally["fatal"][0])].copy()
+            error = failure_error(self.surface.from_scaled(where), "NaN or -inf")
             error.result = self.result()
             raise error
 

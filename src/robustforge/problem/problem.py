@@ -89,7 +89,7 @@ class Problem:
             raise UnknownNameError("policy for `outside`", str(outside), get_args(Outside), "robustforge solve --help")
         self.fun = fun
         self.lower, self.upper = read_bounds(bounds)
-        self.uncertainty = uncertainty
+        self.uncertainty: UncertaintySet = uncertainty
         self.outside: Outside = outside
         self.name = name or getattr(fun, "__name__", "objective")
         self.vectorized = bool(vectorized)
@@ -110,6 +110,19 @@ class Problem:
         space = self.space
         low, high = ((side - space.offset) * space.scale + space.centre for side in (space.lower, space.upper))
         return np.clip(low, self.lower, self.upper), np.clip(high, self.lower, self.upper)
+
+    @property
+    def scaled(self) -> Problem:
+        """The problem as the search sees it: itself, but for tolerances in percent, which make some variables logs."""
+        return self
+
+    def to_scaled(self, x: Any) -> Floats:
+        """Return points (n,) or (k, n) as the search sees them."""
+        return np.asarray(x, dtype=np.float64)
+
+    def from_scaled(self, x: Any) -> Floats:
+        """Return points (n,) or (k, n) that the search sees in the units of the problem."""
+        return np.asarray(x, dtype=np.float64)
 
     @property
     def is_test_problem(self) -> bool:

@@ -319,7 +319,7 @@ def heuristic_of(file: ProblemFile) -> Heuristic:
     """Return who searches: by name, from a file that may lie beside the problem file, or the default."""
     beside = file.path.parent / file.heuristic
     named = str(beside) if file.heuristic.endswith(".json") and beside.is_file() else file.heuristic
-    return resolve_heuristic(named or None, file.problem, file.budget)
+    return resolve_heuristic(named or None, file.scaled_problem, file.budget)
 
 
 def _earlier(file: ProblemFile) -> list[Evaluation]:
@@ -335,7 +335,7 @@ def _earlier(file: ProblemFile) -> list[Evaluation]:
 def _optimizer(file: ProblemFile, heuristic: Heuristic, known: list[Evaluation]) -> Optimizer:
     values = [file.sign * each.value for each in known]
     return Optimizer(
-        file.problem,
+        file.scaled_problem,
         budget=file.budget,
         heuristic=heuristic,
         rng=file.seed,

@@ -42,6 +42,7 @@ def attack(problem: Problem, x: Any, budget: int = 200, *, workers: int | Execut
     design = checked_design(problem, x)
     if not isinstance(budget, (int, np.integer)) or isinstance(budget, bool) or budget < 1:
         raise ProblemError("`budget` must be an integer of at least 1", f"got {budget!r}", "Pass e.g. budget=200")
+    given, problem, design = problem, problem.scaled, problem.to_scaled(design)
     around = Neighbourhood(problem, design, cores=1)
     with executor_of(workers, problem.vectorized, problem.compiled is not None) as executor:
         objective = Objective(problem, (), problem.vectorized, True, executor)
@@ -58,4 +59,4 @@ def attack(problem: Problem, x: Any, budget: int = 200, *, workers: int | Execut
                 points = probe.send(np.array([*part, *[np.nan] * (len(points) - len(part))]))
             except StopIteration:
                 points = None
-    return WorstCase(knowledge.worst, around.place(knowledge.where[None])[0], spent)
+    return WorstCase(knowledge.worst, given.from_scaled(around.place(knowledge.where[None])[0]), spent)

@@ -94,15 +94,16 @@ def verify(
     """
     design = checked_design(problem, x)
     count = _checked_samples(samples)
-    neighbourhood = Neighbourhood(problem, design, cores)
+    design = problem.to_scaled(design)
+    neighbourhood = Neighbourhood(problem.scaled, design, cores)
     nominal = float(neighbourhood.evaluate(design[None])[0])
     values, points = _worst_of_sample(neighbourhood, count, stream(rng))
-    sampled = WorstCase(float(values[0]), points[0].copy(), count)
+    sampled = WorstCase(float(values[0]), problem.from_scaled(points[0].copy()), count)
     if not attack:
         return Verification(nominal, sampled, None)
     target = find_worst(neighbourhood, np.concatenate([points, design[None]]))
-    found = WorstCase(target.worst, neighbourhood.place(target.where[None])[0], target.nfev)
-    for value, point in ((sampled.fun, sampled.x), (nominal, design)):
+    found = WorstCase(target.worst, problem.from_scaled(neighbourhood.place(target.where[None])[0]), target.nfev)
+    for value, point in ((sampled.fun, sampled.x), (nominal, problem.from_scaled(design))):
         if value > found.fun:  # by a rounding error: the attack begins with these points
             found = WorstCase(value, point.copy(), target.nfev)
     return Verification(nominal, sampled, found)
@@ -141,9 +142,7 @@ def checked_design(problem: Any, x: Any) -> Floats:
     wrong = np.flatnonzero(~np.isfinite(design))
     if wrong.size:
         raise ProblemError("`x` must be finite", f"x[{wrong[0]}] is {design[wrong[0]]}", "Pass the design itself")
-    space, offset = problem.space, problem.geometry.offset
-    middle, slack = space.centre - offset, 1e-9 * (problem.upper - problem.lower)
-    lower, upper = middle + space.lower * space.scale, middle + space.upper * space.scale
+    (lower, upper), slack = problem.design_box, 1e-9 * (problem.upper - problem.lower)
     wrong = np.flatnonzero((design < lower - slack) | (design > upper + slack))
     if wrong.size:
         k = int(wrong[0])
