@@ -725,8 +725,8 @@ def test_a_disk_that_fills_up_is_told_in_a_sentence_and_it_goes_on_once_there_is
     code, shown, said = slow(999, limit=130_000)()
     assert code == 1
     assert shown == ""
-    assert said.startswith("error: a store must be on a disk with room to write; writing to ")
-    assert said.count("\n") == 1
+    assert "\nerror: a store must be on a disk with room to write; writing to " in said
+    assert said.count("\n") == 3
     before = rows("spring.db")
     assert 0 < len(before) < 40
     assert timeless(as_json("solve", "spring.toml")) == timeless(as_json("solve", "quick.toml"))
