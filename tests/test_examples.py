@@ -54,7 +54,7 @@ def test_the_simulator_agrees_with_the_formula(filter_folder):
         "import numpy as np, robustforge as rf, ladder\n"
         "file = rf.read_problem_file('filter.toml')\n"
         "for x in np.random.default_rng(1).uniform(*ladder.BOUNDS.T, (5, 6)):\n"
-        "    assert abs(file.problem(x) - ladder.deviation(np.exp(x))) < 1e-3\n"
+        "    assert abs(file.problem(np.exp(x)) - ladder.deviation(np.exp(x))) < 1e-3\n"
     )
     run("-c", code, folder=filter_folder)
 

@@ -453,3 +453,19 @@ def test_a_problem_of_yours_is_not_taken_for_a_test_problem_of_the_same_name(tmp
         found = rf.assess("centre", ours, executor=alone, **few)
     assert found.new == 2
     assert all(run.value < 900 for run in found.runs)
+
+
+def test_a_vectorized_objective_is_called_for_many_points_at_once(alone):
+    calls = []
+
+    def columns(xs):
+        calls.append(xs.shape[1])
+        return ((xs - 1.0) ** 2).sum(axis=0)
+
+    problem = rf.Problem(columns, [(-5.0, 5.0)] * 3, rf.Ball(0.5), name="bowl", vectorized=True)
+    options = {**SMALL, "executor": alone}
+    found = rf.assess(["rpso+dd", "random", rf.AskTell("steps", Steps)], problem, **options)
+    plain = rf.assess(["rpso+dd", "random", rf.AskTell("steps", Steps)], bowl(), **options)
+    assert [run.value for run in found.runs] == [run.value for run in plain.runs]
+    assert not any(run.failure for run in found.runs)
+    assert len(calls) < sum(calls) / 10

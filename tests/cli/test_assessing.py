@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -69,12 +70,12 @@ def test_an_assessment_on_the_screen(store):
     (line, _) = (line for line in ended.stdout.splitlines() if line.startswith("sphere-3d"))
     assert f"{found['mean']:,.4g}" in line
     assert f"{found['attacked']:,.4g}" in line
-    assert ended.stderr == ""
+    assert [line[27:] for line in ended.stderr.splitlines()] == ["assess: started", "assess: done after 0 s"]
 
 
 def test_the_runs_are_counted_while_they_are_made(tmp_path):
     ended = run("assess", "centre", *BOTH, "--no-attack", "--store", tmp_path / "s.db")
-    assert ended.stderr.splitlines()[-1] == "12 of 12 runs"
+    assert re.fullmatch(r"20.{23}  assess: done after \d+ s, 12 of 12 runs", ended.stderr.splitlines()[-1])
     assert "left" in ended.stderr
     assert "ttacked" not in ended.stdout
     assert "unknown" not in ended.stdout
@@ -265,6 +266,7 @@ def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(tmp_path):
     given = ["assess", "rpso", "--problems", "sphere", "--dimension", "10", "--no-attack", "--store", str(path)]
     command = [sys.executable, "-c", INTERRUPTIBLE, *given, "--runs", "100", "--workers", "1"]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert "assess: started" in child.stderr.readline()
     assert "of 100 runs" in child.stderr.readline()
     child.send_signal(signal.SIGINT)
     out, errors = child.communicate(timeout=60)
@@ -298,7 +300,9 @@ def test_the_study_is_carried_out_as_asked(tmp_path, monkeypatch):
     monkeypatch.setattr("robustforge.study.reproduce", carry_out)
     ended = run("reproduce", "--scale", "smoke", "--store", "s.db", "--results", "r", "--workers", 1)
     assert asked == [("smoke", "s.db", "r", 1)]
-    assert ended.stdout.splitlines() == ["30d/sphere: breeding", "done: robustforge report r puts it onto a page"]
+    assert ended.stdout.splitlines() == ["done: robustforge report r puts it onto a page"]
+    lines = ["started", "30d/sphere: breeding", "done after 0 s, 30d/sphere: breeding"]
+    assert [line[27:] for line in ended.stderr.splitlines()] == [f"reproduce: {line}" for line in lines]
     assert "'smoke', 'small', 'paper'" in run("reproduce", "--scale", "tiny", code=2).stderr
 
 

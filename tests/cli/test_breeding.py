@@ -19,7 +19,8 @@ from rich.console import Console
 
 import robustforge as rf
 from robustforge import cli
-from robustforge.cli.live import View, bars, duration
+from robustforge.cli.layout import duration
+from robustforge.cli.live import View, bars
 from robustforge.errors import StoreFullError
 from robustforge.store import Store
 
@@ -45,12 +46,12 @@ def store(tmp_path_factory):
 def test_the_whole_way(tmp_path):
     path, champion = tmp_path / "runs.db", tmp_path / "champion.json"
     first = run(*SPHERE, path)
-    assert "generation 1/2  best " in first.stdout
-    assert "generation 2/2  best " in first.stdout
+    heads = ["started", "generation 1/2  best ", "generation 2/2  best ", "done after "]
+    assert all(f"  evolve one: {words}" in line for words, line in zip(heads, first.stderr.splitlines(), strict=True))
     assert "one: finished" in first.stdout
     again = run(*SPHERE, path)
     assert "nothing was run" in again.stdout
-    assert "generation 1/2" not in again.stdout
+    assert "generation 1/2" not in again.output
     listed = run("runs", path).stdout
     assert "one" in listed
     assert "2 of 2" in listed
@@ -294,7 +295,8 @@ def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(tmp_path):
     )
     command = [sys.executable, "-c", code, *map(str, long)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout.readline().startswith("generation 1/400")
+    assert "evolve one: started" in child.stderr.readline()
+    assert "evolve one: generation 1/400" in child.stderr.readline()
     time.sleep(0.2)
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=30)
@@ -306,8 +308,9 @@ def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(tmp_path):
     assert before >= 400
     assert os.listdir(tmp_path) == ["s.db"]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == f"going on; {before:,} runs are in the store\n"
-    assert child.stdout.readline().startswith("generation ")
+    assert "evolve one: started" in child.stderr.readline()
+    assert child.stderr.readline().endswith(f"going on; {before:,} runs are in the store\n")
+    assert "evolve one: generation " in child.stderr.readline()
     child.send_signal(signal.SIGINT)
     child.send_signal(signal.SIGINT)  # impatient
     _, errors = child.communicate(timeout=30)
@@ -397,3 +400,11 @@ def test_a_race_instead_of_breeding(tmp_path):
     )
     assert record["settings"]["method"] == "race"
     assert record["finished"]
+
+
+def test_there_is_a_line_now_and_then_within_a_generation(tmp_path, monkeypatch):
+    monkeypatch.setattr("robustforge.cli.log.INTERVAL", 0.02)
+    ended = run(*SPHERE, tmp_path / "s.db", "--budget", "2000", "--samples", "10000", "--workers", "1", "--json")
+    json.loads(ended.stdout)
+    found = re.findall(r"evolve one: (?:generation [12] of 2|finalists), \d+ of \d+ runs.* so far\n", ended.stderr)
+    assert len(found) >= 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import textwrap
 import time
@@ -175,7 +176,7 @@ def test_the_screen_and_a_second_solve_which_runs_nothing(monkeypatch):
     assert again.stdout == shown
     assert len(Path("log").read_text()) == 40
     Path("model.sh").write_text("exit 1")
-    assert timeless(as_json("solve", "spring.toml")) == timeless(record)
+    assert timeless(as_json("solve", "spring.toml", "--accept-changes")) == timeless(record)
 
 
 def test_options_count_more_than_the_file(folder):
@@ -230,7 +231,7 @@ def test_a_model_that_always_fails_ends_in_a_sentence_and_works_once_it_is_mende
     for _ in range(2):  # nothing is left, so that it begins anew
         ended = run("solve", "spring.toml", code=1)
         assert ended.stdout == ""
-        assert ended.stderr.startswith("error: a model must have a value somewhere; all of its first 10 runs failed")
+        assert "\nerror: a model must have a value somewhere; all of its first 10 runs failed" in ended.stderr
         for words in ("exit code 4", "no licence", "robustforge check"):
             assert words in ended.stderr
     Path("broken").unlink()
@@ -581,7 +582,7 @@ def test_a_template_that_has_changed_is_named():
     Path("deck.awk").write_text("BEGIN { print {width} + {load} + {turns} + 1 }")
     for command in ("solve", "verify"):
         said = run(command, "spring.toml", code=2).stderr
-        assert "the template deck.awk has changed since it began. Put the old file back to go on, or another" in said
+        assert "since 'spring' began, deck.awk has changed" in said
 
 
 def test_earlier_data_that_have_changed_are_named():
@@ -590,6 +591,19 @@ def test_earlier_data_that_have_changed_are_named():
     run("solve", "spring.toml")
     Path("d.csv").write_text("width,load,turns,value\n1,10,2,1\n")
     assert "the file that `data` names has changed since it began" in run("solve", "spring.toml", code=2).stderr
+
+
+def test_a_model_that_has_changed_is_noticed():
+    problem("spring", model=SHELL, script=values_of(""))
+    before = timeless(as_json("solve", "spring.toml"))
+    Path("model.sh").write_text(values_of("echo another"))
+    for command in (["solve"], ["verify"], ["verify", "--budget", "3", "--json"], ["ask"]):
+        said = run(*command[:1], "spring.toml", *command[1:], code=2).stderr
+        assert "since 'spring' began, model.sh has changed" in said
+    assert rows("spring.db", part=VERIFY) == []
+    accepted = timeless(as_json("solve", "spring.toml", "--accept-changes"))
+    assert accepted == before
+    as_json("verify", "spring.toml", "--budget", "3")
 
 
 def test_verify_of_a_search_that_is_not_over():
@@ -698,7 +712,8 @@ def test_a_signal_ends_it_with_the_best_so_far_and_the_same_command_goes_on(fold
     assert code == cli.INTERRUPTED, said
     done = len(rows("spring.db"))
     assert done == 30 or ("--workers" in options and done == 31)
-    assert said == f"interrupted: {done} runs are in spring.db; the same command goes on from there\n"
+    assert said.endswith(f"\ninterrupted: {done} runs are in spring.db; the same command goes on from there\n")
+    assert re.search(rf"solve spring: interrupted after \d s, {done} of 40 runs", said)
     assert all(map(gone, pids))
     partial = json.loads(Path("answer.json").read_text())
     assert (partial["runs"], partial["success"]) == (done, False)
@@ -717,6 +732,41 @@ def test_a_signal_ends_it_with_the_best_so_far_and_the_same_command_goes_on(fold
     assert rows("spring.db") == rows("quick.db")
     left = {"answer.json", "lab.toml", "log", "model.awk", "model.sh", "pids", "quick.db", "quick.toml", "spring.db"}
     assert set(os.listdir(folder)) == left | {"spring.toml"}
+
+
+DATED = r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d  "
+
+
+def test_the_log_of_a_job_that_is_killed_says_how_far_it_came(folder, slow):
+    end = slow(3)
+    text_of(folder / "pids")
+    until_stored(3)
+    assert re.fullmatch(DATED + r"solve spring: started, 0 of 40 runs\n", Path("stderr").read_text())
+    code, shown, said = end(signal.SIGKILL)
+    assert (code != 0, shown) == (True, "")
+    assert said.count("\n") == 1
+    Path("slow").unlink()
+    ended = run("solve", "spring.toml")
+    first, last = [line for line in ended.stderr.splitlines() if re.match(DATED, line)]
+    assert re.fullmatch(DATED + "solve spring: started, 3 of 40 runs", first)
+    assert re.fullmatch(DATED + r"solve spring: done after \d+ s, 40 of 40 runs", last)
+
+
+@pytest.mark.parametrize("command", ["solve", "verify"])
+def test_there_is_a_line_now_and_then_while_a_model_runs(monkeypatch, command):
+    problem("spring", model=SHELL, script=values_of('case $3 in 3*) exit 5;; esac\n[ -e "$4/slow" ] && sleep 0.3'))
+    if command == "verify":
+        run("solve", "spring.toml")
+    Path("slow").touch()
+    monkeypatch.setattr("robustforge.cli.log.INTERVAL", 0.1)
+    ended = run(
+        command, "spring.toml", "--budget", "6", *(["--name", "second"] if command == "solve" else []), "--json"
+    )
+    json.loads(ended.stdout)
+    lines = [line for line in ended.stderr.splitlines() if re.match(DATED, line)]
+    assert sum(bool(re.search(r": [1-5] of 6 runs, .*\d+ s left, \d+ s so far$", line)) for line in lines) >= 5
+    if command == "solve":
+        assert sum("has failed, the first one without a value" in line for line in lines) <= 1
 
 
 def test_ctrl_c_before_there_is_any_design(folder, slow):
@@ -742,7 +792,7 @@ def test_ctrl_c_during_verify_and_check(folder, slow):
         code, shown, said = end(signal.SIGINT)
         assert code == cli.INTERRUPTED
         assert shown == ""
-        assert said.startswith("interrupted: ")
+        assert said.splitlines()[-1].startswith("interrupted: ")
         assert all(map(gone, pids))
     Path("slow").unlink()
     assert len(rows("spring.db", part=VERIFY)) == 5
@@ -780,8 +830,8 @@ def test_a_disk_that_fills_up_is_told_in_a_sentence_and_it_goes_on_once_there_is
     code, shown, said = slow(999, limit=130_000)()
     assert code == 1
     assert shown == ""
-    assert said.startswith("error: a store must be on a disk with room to write; writing to ")
-    assert said.count("\n") == 1
+    assert "\nerror: a store must be on a disk with room to write; writing to " in said
+    assert said.count("\n") == 3
     before = rows("spring.db")
     assert 0 < len(before) < 40
     assert timeless(as_json("solve", "spring.toml")) == timeless(as_json("solve", "quick.toml"))

@@ -6,6 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ from scipy.optimize import OptimizeResult
 
 import robustforge as rf
 from conftest import bowl, same
-from robustforge.errors import ObjectiveError
+from robustforge.errors import ObjectiveError, ProblemError
 
 BOX = ([(-3, 5)] * 4, rf.Ball(0.5))
 
@@ -117,7 +120,13 @@ def test_an_exception_in_a_compiled_objective_reaches_the_caller_too():
 
 
 @pytest.mark.parametrize(
-    "bad", [float("nan"), -float("inf"), 1j, "12", None, [1.0, 2.0], np.array([[1.0, 2.0]]), {}], ids=repr
+    "bad",
+    [
+        *(float("nan"), -float("inf"), 1j, "12", None, [1.0, 2.0], np.array([[1.0, 2.0]]), {}, 10**400),
+        *(np.ma.masked, np.ma.array([3.0], mask=[True]), np.array([np.ma.masked], dtype=object), [np.ma.masked]),
+        *(np.complex128(1.0), np.datetime64(1, "s"), np.longdouble("1e400"), Decimal("1e400"), Fraction(10**400)),
+    ],
+    ids=repr,
 )
 def test_what_is_no_value_is_reported_with_its_x(bad):
     def fails(x):
@@ -326,3 +335,107 @@ def test_an_argument_that_there_is_not_is_named_with_the_right_one(call, name, f
     assert isinstance(caught.value, rf.RobustforgeError)
     assert str(caught.value).startswith(f"there is no argument `{name}=`. ")
     assert fix in str(caught.value)
+
+
+class Tensor:
+    """A number as other packages have it."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __float__(self):
+        return self.value
+
+
+@pytest.mark.parametrize(
+    "as_other",
+    [
+        Decimal, Fraction, Tensor, np.longdouble, np.array, np.ma.array, lambda v: np.array([[v]], dtype=object),
+        lambda v: [v], lambda v: np.ma.array([v], mask=[False]), lambda v: np.array(Decimal(v)),
+    ],
+)  # fmt: skip
+def test_real_numbers_of_any_type_are_values(as_other):
+    assert same(solve(lambda x: as_other(float(bowl(x)))), solve(bowl))
+
+
+def test_numbers_of_less_precision_are_values():
+    assert set(solve(lambda x: np.float16(0.1)).history.fun) == {float(np.float16(0.1))}
+    assert set(solve(lambda x: x[0] > 0).history.fun) == {0.0, 1.0}
+    assert set(solve(lambda x: bool(x[0] > 0)).history.fun) == {0.0, 1.0}
+
+
+def test_a_masked_value_is_a_failed_evaluation():
+    def fails(x):
+        return np.ma.masked if x[0] > 2.0 else float(bowl(x))
+
+    for policy, value in (("infeasible", np.inf), ("unknown", np.nan)):
+        result = solve(fails, on_failure=policy)
+        failed = result.history.x[:, 0] > 2.0
+        assert result.failures == failed.sum() > 0
+        assert np.array_equal(result.history.fun[failed], np.full(failed.sum(), value), equal_nan=True)
+    with pytest.raises(ObjectiveError, match="a masked value"):
+        solve(lambda x: np.ma.masked)
+
+
+@pytest.mark.parametrize("as_other", [lambda v: v, list, lambda v: v.astype(object)])
+def test_masked_values_of_a_vectorized_objective_fail_alone(as_other):
+    def fails(xs):
+        values = np.ma.array(((xs - 1.0) ** 2).sum(axis=0), mask=xs[0] > 2.0)
+        return as_other(values)
+
+    result = solve(fails, vectorized=True, on_failure="unknown")
+    failed = result.history.x[:, 0] > 2.0
+    assert np.array_equal(np.isnan(result.history.fun), failed)
+    with pytest.raises(ObjectiveError, match="at x = ") as caught:
+        solve(fails, vectorized=True)
+    assert caught.value.x[0] > 2.0
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit])
+@pytest.mark.parametrize("way", ["alone", "threads", "vectorized", "callback"])
+def test_whatever_ends_a_search_has_what_was_found(kind, way):
+    count = 0
+
+    def ends(x):
+        nonlocal count
+        count += 1
+        if count == 30 and way != "callback":
+            raise kind
+        return float(bowl(x)) if x.ndim == 1 else ((x - 1.0) ** 2).sum(axis=0)
+
+    def callback(intermediate):
+        if intermediate.nfev > 30:
+            raise kind
+
+    with ThreadPoolExecutor(1) as threads:
+        given = {
+            "threads": {"workers": threads},
+            "vectorized": {"vectorized": True},
+            "callback": {"callback": callback},
+        }
+        with pytest.raises(kind) as caught:
+            solve(ends, budget=600, **given.get(way, {}))
+    if way in ("alone", "threads"):
+        assert caught.value.result.nfev == 29
+    assert caught.value.result.nfev >= 29
+    assert "see the exception's `result`" in caught.value.__notes__[0]
+
+
+def columns(xs):
+    assert xs.ndim == 2
+    return ((xs - 1.0) ** 2).sum(axis=0)
+
+
+def test_a_problem_knows_that_it_is_vectorized():
+    problem = rf.Problem(columns, *BOX, vectorized=True)
+    given = solve(columns, vectorized=True)
+    for options in ({}, {"vectorized": True}):
+        assert same(rf.minimize(problem, budget=200, heuristic="rpso+dd", rng=1, **options), given)
+    plain = rf.Problem(columns, *BOX)
+    assert same(rf.minimize(plain, budget=200, heuristic="rpso+dd", rng=1, vectorized=True), given)
+    with pytest.raises(ProblemError, match="vectorized or not"):
+        rf.minimize(problem, vectorized=False)
+    with pytest.raises(ProblemError, match="evaluates by itself"):
+        rf.minimize(problem, workers=2)
+    compiled = njit(columns)
+    assert same(solve(compiled, vectorized=True), given)

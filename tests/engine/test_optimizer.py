@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
@@ -167,7 +169,21 @@ def test_a_budget_beyond_memory():
         rf.Optimizer([(0, 1)] * 30, rf.Ball(0.1), 10**30, "rpso")
 
 
-@pytest.mark.parametrize("bad", ["a", None, 1j, [None]])
+def test_a_masked_value_that_is_told_is_a_failure():
+    for masked in (np.ma.masked, [np.ma.masked], np.ma.array([5.0], mask=[True])):
+        search = rf.Optimizer(*ARGUMENTS, on_failure="unknown")
+        batch = search.ask()
+        search.tell(batch.ids[:1], masked)
+        assert np.isnan(search.values[0])
+        search.tell(batch.ids[1:3], np.ma.array([1.0, 2.0], mask=[False, True]))
+        assert (search.values[1], np.isnan(search.values[2])) == (1.0, True)
+        search.tell(batch.ids[3:5], [Decimal("0.5"), np.float16(2.0)])
+        assert (search.values[3], search.values[4]) == (0.5, 2.0)
+    with pytest.raises(ProblemError, match="known values must be numbers"):
+        rf.Optimizer(*ARGUMENTS, known=(np.zeros((1, 4)), np.ma.array([5.0], mask=[True])))
+
+
+@pytest.mark.parametrize("bad", ["a", None, 1j, [None], 10**400, np.zeros((2, 2))])
 def test_values_that_are_no_numbers(bad):
     search = rf.Optimizer(*ARGUMENTS)
     batch = search.ask()

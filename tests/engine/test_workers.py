@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ import pytest
 import robustforge as rf
 from conftest import bowl, same
 from robustforge.errors import ProblemError
+from robustforge.execution import WorkerDied
 
 ARGUMENTS = ([(-3, 5)] * 4, rf.Ball(0.5), 120, "rpso", 3)
 
@@ -90,3 +92,16 @@ def test_workers_that_are_none(workers):
 def test_vectorized_functions_take_no_workers():
     with pytest.raises(ProblemError, match="by itself"):
         rf.minimize(lambda x: np.sum(x**2, axis=0), *ARGUMENTS, vectorized=True, workers=2)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_objective_that_exits_leaves_what_was_found(workers):
+    def exits(x):
+        if x[0] > 4:
+            sys.exit(3)
+        return bowl(x)
+
+    with pytest.raises((SystemExit, WorkerDied)) as raised:
+        rf.minimize(exits, *ARGUMENTS, workers=workers)
+    assert raised.value.result.nfev == len(raised.value.result.history) > 0
+    assert (raised.value.result.history.x[:, 0] <= 4).all()

@@ -632,3 +632,19 @@ def test_an_evolution_can_start_with_what_is_known(tmp_path):
         rf.evolve(sphere(), start="champion/30d/extended", **small)
     with pytest.raises(EvolutionError, match="room for what it starts with"):
         rf.evolve(sphere(), start=rf.heuristics()[:6], **small)
+
+
+def test_a_vectorized_objective_is_called_for_many_points_at_once():
+    calls = []
+
+    def columns(xs):
+        calls.append(xs.shape[1])
+        return ((xs - 1.0) ** 2).sum(axis=0)
+
+    small = {"population": 3, "generations": 2, "repeats": 2, "budget": 100, "samples": 200, "final_repeats": 2}
+    problem = rf.Problem(columns, [(-5.0, 5.0)] * 3, rf.Ball(0.5), name="bowl", vectorized=True)
+    with ThreadPoolExecutor(1) as alone:
+        found = rf.evolve(problem, executor=alone, **small)
+        plain = rf.evolve(bowl(), executor=alone, **small)
+    assert found.champion == plain.champion
+    assert len(calls) < sum(calls) / 5

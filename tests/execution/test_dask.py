@@ -7,14 +7,19 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import dask
 import pytest
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 
+import robustforge as rf
+from conftest import same
 from robustforge.errors import ExecutionError
-from robustforge.execution import connect, death_of
+from robustforge.execution import connect, death_of, waiting
+from robustforge.execution.waiting import first_done
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +117,76 @@ def test_distributed_may_be_missing(monkeypatch):
     with pytest.raises(ExecutionError, match=r"needs the package `distributed`; .*pip install 'robustforge\[dask\]'"):
         connect("tcp://127.0.0.1:8786").__enter__()
     assert death_of(ValueError()) is None
+
+
+SMALL = {"population": 3, "generations": 1, "repeats": 2, "budget": 60, "samples": 30, "final_repeats": 2}
+ARGUMENTS = ([(-3, 5)] * 3, rf.Ball(0.5), 40, "rpso", 3)
+
+
+def evolved(executor):
+    return rf.evolve(rf.problem("sphere", 2), executor=executor, **SMALL).finished
+
+
+def bowl(x):
+    return float(((x - 1.0) ** 2).sum())
+
+
+def minimized(executor):
+    return same(rf.minimize(bowl, *ARGUMENTS, workers=executor), rf.minimize(bowl, *ARGUMENTS))
+
+
+@pytest.mark.parametrize("work", [evolved, minimized])
+def test_what_waits_for_workers_says_so_until_there_are_some(work, monkeypatch, capfd):
+    monkeypatch.setattr("robustforge.execution.waiting.PATIENCE", 0.1)
+    local = {"processes": False, "protocol": "tcp", "dashboard_address": ":0", "silence_logs": 50}
+    with LocalCluster(n_workers=0, **local) as empty, Client(empty, set_as_default=False) as client:
+        asked, waits_for = [], waiting.waits_for
+
+        def counted(executor):
+            asked.append(executor)
+            if len(asked) == 3:
+                empty.scale(1)
+            return waits_for(executor)
+
+        monkeypatch.setattr(waiting, "waits_for", counted)
+        assert work(client.get_executor(pure=False))
+        said = capfd.readouterr().err.splitlines()
+        address = empty.scheduler_address
+    words = f"robustforge: waiting for workers: the Dask scheduler at {address} has none. Start some with `dask worker"
+    assert len([line for line in said if line.startswith(words)]) >= 2
+
+
+def test_nothing_is_said_while_there_are_workers(cluster, monkeypatch, capfd):
+    monkeypatch.setattr("robustforge.execution.waiting.PATIENCE", 0.1)
+    with Client(cluster, set_as_default=False) as client:
+        executor = client.get_executor(pure=False)
+        assert first_done([executor.submit(time.sleep, 1.0)], executor)
+    assert "waiting" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("work", [evolved, minimized])
+def test_a_client_that_is_closed_is_told(cluster, work):
+    client = Client(cluster, set_as_default=False)
+    executor = client.get_executor(pure=False)
+    client.close()
+    with pytest.raises(ExecutionError, match=r"a Dask client must be open .*tcp:.* is closed.* Make a new client"):
+        work(executor)
+
+
+@pytest.mark.parametrize("work", [evolved, minimized])
+def test_a_client_that_is_closed_meanwhile_is_told(monkeypatch, work):
+    monkeypatch.setattr("robustforge.execution.waiting.PATIENCE", 0.1)
+    local = {"processes": False, "protocol": "tcp", "dashboard_address": ":0", "silence_logs": 50}
+    with LocalCluster(n_workers=0, **local) as empty:
+        client = Client(empty, set_as_default=False)
+        threading.Timer(1.0, client.close).start()
+        with pytest.raises(ExecutionError, match="a Dask client must be open"):
+            work(client.get_executor(pure=False))
+
+
+def test_an_executor_that_is_shut_down_is_told():
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    for work in (evolved, minimized):
+        with pytest.raises(ExecutionError, match="an executor must take tasks; this one does not: RuntimeError"):
+            work(executor)

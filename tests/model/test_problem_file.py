@@ -118,7 +118,8 @@ def test_every_entry_is_read(read, folder):
         12.5,
     )
     assert file.problem.dimension == 4
-    assert isinstance(file.problem.uncertainty, rf.Ball)
+    assert isinstance(file.scaled_problem.uncertainty, rf.Ball)
+    assert file.problem.uncertainty.kind == "ball"
     assert file.problem.outside == "shrink"
     json.dumps(file.to_dict(), allow_nan=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 
+import cloudpickle
 import numpy as np
 import pytest
 from numba import njit
@@ -260,3 +261,18 @@ def test_errors_reach_another_process_whole():
         assert type(there) is type(error)
         assert str(there) == str(error)
         assert there.fix == error.fix
+
+
+def test_a_vectorized_problem():
+    def columns(xs):
+        return (xs**2).sum(axis=0)
+
+    plain = rf.Problem(columns, [(-1, 1)] * 2, rf.Ball(0.1))
+    problem = rf.Problem(columns, [(-1, 1)] * 2, rf.Ball(0.1), vectorized=True)
+    assert "vectorized" not in plain.to_dict()
+    assert problem.to_dict() == {**plain.to_dict(), "vectorized": True}
+    there = pickle.loads(cloudpickle.dumps(problem))
+    assert there.vectorized
+    assert there([0.5, 0.5]) == 0.5
+    assert there([[0.5, 1.0], [0.5, 0.0]]).tolist() == [0.5, 1.0]
+    assert not pickle.loads(cloudpickle.dumps(plain)).vectorized

@@ -235,7 +235,7 @@ def test_estimates_are_those_of_the_search(tmp_path, goal):
     assert [runs for runs, _ in every] == sorted({runs for runs, _ in every})
     assert len(few) <= 11
     assert set(map(repr, few)) <= set(map(repr, every))  # NaN, until there is one
-    by_hand = rf.Optimizer(file.problem, budget=150, heuristic="rpso+dd", rng=1, on_failure="infeasible")
+    by_hand = rf.Optimizer(file.scaled_problem, budget=150, heuristic="rpso+dd", rng=1, on_failure="infeasible")
     seen = []
     while batch := by_hand.ask():
         by_hand.tell(batch.ids, [file.sign * bowl(**file.variables.decode(x)).value for x in batch.x])

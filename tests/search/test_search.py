@@ -6,14 +6,21 @@ import json
 import math
 import sqlite3
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import cloudpickle
+import numpy as np
 import pytest
 
 import robustforge as rf
 from conftest import same
-from robustforge.errors import ModelError, ObjectiveError, StoreError, TellError
+from robustforge.errors import ModelError, ObjectiveError, ProblemError, StoreError, TellError
+from robustforge.model.command import Command
+from robustforge.model.function import Function
 from robustforge.model.outcome import Outcome
 from robustforge.model.problem_file import read_problem_file
+from robustforge.model.sources import fingerprints
 from robustforge.model.workforce import workforce
 from robustforge.search import Search
 from robustforge.store import SEARCH, SOLVE, Store
@@ -61,15 +68,15 @@ def problem(tmp_path, monkeypatch):
     return write
 
 
-def solved(file, path, workers=1, notice=lambda search: None):
+def solved(file, path, workers=1, notice=lambda search: None, accept_changes=False):
     with Store.open(path, durable=True) as store, workforce(file.model, workers) as submit:
-        return Search.open(file, store).solve(submit, notice)
+        return Search.open(file, store, accept_changes).solve(submit, notice)
 
 
 def by_hand(file):
     """The same search by ask and tell."""
     search = rf.Optimizer(
-        file.problem, budget=file.budget, heuristic=file.heuristic, rng=file.seed, on_failure="infeasible"
+        file.scaled_problem, budget=file.budget, heuristic=file.heuristic, rng=file.seed, on_failure="infeasible"
     )
     while batch := search.ask():
         search.tell(batch.ids, [file.sign * bowl(**file.variables.decode(x)) for x in batch.x])
@@ -113,7 +120,7 @@ def test_a_search_that_is_over_runs_nothing(problem, tmp_path):
     file = problem()
     first = solved(file, tmp_path / "s.db")
     (tmp_path / "bowls.py").write_text("def bowl(a, b, c): raise RuntimeError")
-    assert same(solved(file, tmp_path / "s.db"), first)
+    assert same(solved(file, tmp_path / "s.db", accept_changes=True), first)
 
 
 def test_other_settings_are_refused(problem, tmp_path):
@@ -163,7 +170,11 @@ def test_under_raise_a_failure_ends_it_and_the_mended_model_goes_on(problem, tmp
     with pytest.raises(ObjectiveError, match="too much"):
         solved(problem(text, MODEL.replace('bowl"', 'sometimes"')), tmp_path / "s.db")
     (tmp_path / "bowls.py").write_text(BOWLS.replace("c > 0.5", "False"))
-    result = solved(problem(text, MODEL.replace('bowl"', 'sometimes"')), tmp_path / "s.db")
+    mended = problem(text, MODEL.replace('bowl"', 'sometimes"'))
+    with pytest.raises(StoreError, match=r"since 'bowl' began, bowls\.py has changed.*--accept-changes"):
+        solved(mended, tmp_path / "s.db")
+    result = solved(mended, tmp_path / "s.db", accept_changes=True)
+    assert same(solved(mended, tmp_path / "s.db"), result)
     assert result.nfev == 60
     assert result.success
     assert retries or same(result, by_hand(problem(text)))
@@ -235,3 +246,203 @@ def test_a_damaged_search_is_told_in_a_sentence(problem, tmp_path, column):
         connection.commit()
         with Store.read(tmp_path / "s.db") as store, pytest.raises(StoreError):
             Search.look(store, store.experiment("bowl", SEARCH))
+
+
+def test_a_model_that_changes_before_its_first_value_is_no_other_model(problem, tmp_path):
+    text = 'on_failure = "raise"\n' + PROBLEM
+    with pytest.raises(ObjectiveError, match="no licence"):
+        solved(problem(text, MODEL.replace('bowl"', 'never"')), tmp_path / "s.db")
+    (tmp_path / "bowls.py").write_text(BOWLS.replace('raise RuntimeError("no licence")', "return bowl(a, b, c)"))
+    assert solved(problem(text, MODEL.replace('bowl"', 'never"')), tmp_path / "s.db").nfev == 60
+
+
+FILES = {
+    "bowls.py": """
+        import helpers, json
+        from parts.inner import of
+        def bowl(a, b, c):
+            return of(a) + helpers.rest(b, c)
+    """,
+    "helpers.py": """
+        import math
+        def rest(b, c):
+            from late import half
+            return math.log(b / 10) ** 2 + half(c)
+    """,
+    "late.py": "def half(c): return (c - 0.5) ** 2",
+    "parts/__init__.py": "",
+    "parts/inner.py": """
+        from . import deep
+        from .other import *
+        def of(a):
+            return deep.square(a)
+    """,
+    "parts/deep.py": "def square(a): return a * a",
+    "parts/other.py": "",
+}
+FILES = {name: textwrap.dedent(text) for name, text in FILES.items()}
+
+
+def write_files(folder):
+    for name, text in {**FILES, "unused.py": "broken = (\n", "parts/unused.py": ""}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def test_a_function_is_known_by_its_module_and_what_it_imports_from_its_folder(problem, tmp_path):
+    write_files(tmp_path)
+    file = problem()
+    assert sorted(file.to_dict()["model"]["files"]) == sorted(FILES)
+    first = solved(file, tmp_path / "s.db")
+    (tmp_path / "unused.py").write_text("")
+    (tmp_path / "bowl.py").write_text("")
+    assert same(solved(problem(), tmp_path / "s.db"), first)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(f"{text}\n# other\n")
+        for way in (Search.open, Search.again):
+            with (
+                Store.open(tmp_path / "s.db") as store,
+                pytest.raises(StoreError, match=rf"since 'bowl' began, {name} has changed\. Undo that"),
+            ):
+                way(problem(), store)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "late.py").unlink()
+    (tmp_path / "late").mkdir()
+    (tmp_path / "late" / "__init__.py").write_text(FILES["late.py"])
+    with pytest.raises(StoreError, match=r"late\.py is gone and late/__init__\.py is new"):
+        solved(problem(), tmp_path / "s.db")
+
+
+def test_a_function_that_is_installed_is_known_by_its_module():
+    for target, names in (("scipy.optimize:rosen", ["scipy.optimize"]), ("math:sqrt", None), ("nowhere.at:all", [])):
+        found = fingerprints(Function(target, Path("/nowhere")))
+        assert names is None or list(found) == names
+
+
+def test_a_command_is_known_by_the_files_that_it_names(tmp_path):
+    write_files(tmp_path)
+    for name in ("run.sh", "deck.cir", "tool"):
+        (tmp_path / name).write_text("x")
+
+    def names(*arguments):
+        return sorted(fingerprints(Command(arguments, tmp_path)))
+
+    assert names("sh", "{here}/run.sh", "{a}", "{here}", "{here}/none", "deck.cir", "{dir}/deck.cir") == ["run.sh"]
+    assert names("./tool", "--deck={here}/deck.cir", "{here}/{a}") == ["deck.cir", "tool"]
+    assert names("{here}/tool", "{here}/../x") == ["tool"]
+    assert names("tool", "sub/../deck.cir") == []
+    assert names("python3", "{here}/bowls.py") == sorted(FILES)
+    assert names("python3", "{here}/parts/inner.py") == [
+        "parts/__init__.py",
+        *(f"parts/{n}.py" for n in ("deep", "inner", "other")),
+    ]
+
+
+def test_a_store_without_fingerprints_goes_on(problem, tmp_path):
+    file = problem()
+    first = solved(file, tmp_path / "s.db")
+    with Store.open(tmp_path / "s.db") as store:  # as it was written before there were any
+        known = store.experiment("bowl", SEARCH)
+        del known.settings["model"]["files"]
+        store.change_settings(known, known.settings)
+    (tmp_path / "bowls.py").write_text(BOWLS + "# other\n")
+    assert same(solved(problem(), tmp_path / "s.db"), first)
+    with Store.open(tmp_path / "s.db") as store:
+        assert same(Search.again(problem(), store).result(), first)
+        assert "files" not in store.experiment("bowl", SEARCH).settings["model"]
+
+
+LOGS = """
+budget = 80
+heuristic = "rpso+dd"
+[variables]
+a = { bounds = [-2, 3], tolerance = 0.2 }
+b = { bounds = [1, 100], tolerance = "+5%/-2%" }
+c = { bounds = [0, 1], tolerance = 0 }
+"""
+
+
+def test_the_problem_of_a_file_is_in_real_units(problem, tmp_path):
+    file = problem(LOGS)
+    real = file.problem
+    assert (real.lower.tolist(), real.upper.tolist()) == ([-2.0, 1.0, 0.0], [3.0, 100.0, 1.0])
+    assert [side.tolist() for side in real.design_box] == [[-2.0, 1.0, 0.0], [3.0, 100.0, 1.0]]
+    assert repr(real.uncertainty) == "box of +0.2/-0.2, +5%/-2%, +0/-0"
+    low, high = real.uncertainty.around([1.0, 50.0, 0.5])
+    assert low == pytest.approx([0.8, 49.0, 0.5])
+    assert high == pytest.approx([1.2, 52.5, 0.5])
+    assert real([1.0, 50.0, 0.25]) == bowl(1.0, 50.0, 0.25)
+    assert real.to_dict()["upper"] == [3.0, 100.0, 1.0]
+    plain = problem(LOGS.replace("%", ""))
+    assert type(plain.problem) is rf.Problem
+
+
+def test_a_search_from_python_is_that_of_the_command_line_in_real_units(problem, tmp_path):
+    file = problem(LOGS)
+    inside = solved(file, tmp_path / "s.db")
+    result = rf.minimize(file.problem, budget=80, heuristic="rpso+dd", rng=file.seed, on_failure="infeasible")
+    assert result.history.fun.tolist() == inside.history.fun.tolist()
+    for ours, theirs in ((result.x, inside.x), (result.worst_x, inside.worst_x)):
+        assert ours.tolist() == list(file.variables.decode(theirs).values())
+    assert (result.fun, result.nominal_fun) == (inside.fun, inside.nominal_fun)
+    assert all(bowl(*x) == value for x, value in zip(result.history.x, result.history.fun, strict=True))
+    assert (result.history.x[:, 1] > 0.9).all()
+    assert result.history.x[:, 1].max() > 50
+    with ThreadPoolExecutor(2) as threads:
+        again = rf.minimize(
+            file.problem, budget=80, heuristic="rpso+dd", rng=1, on_failure="infeasible", workers=threads
+        )
+    assert same(again, result)
+
+
+def test_ask_and_tell_in_real_units(problem, tmp_path):
+    file = problem(LOGS)
+    known = ([[0.0, 20.0, 0.5], [1.0, 40.0, 0.25]], [bowl(0.0, 20.0, 0.5), bowl(1.0, 40.0, 0.25)])
+    search = rf.Optimizer(file.problem, budget=80, heuristic="rpso+dd", rng=1, known=known)
+    while search.nfev < 40:
+        batch = search.ask()
+        assert ((batch.x[:, 1] > 0.9) & (batch.x[:, 1] < 110)).all()
+        search.tell(batch.ids, [bowl(*x) for x in batch.x])
+    search.save(tmp_path / "search.json")
+    again = rf.Optimizer.load(tmp_path / "search.json")
+    for each in (search, again):
+        while batch := each.ask():
+            each.tell(batch.ids, [bowl(*x) for x in batch.x])
+    assert same(search.result(), again.result())
+    assert search.result().history.x[:2] == pytest.approx(np.array(known[0]), rel=1e-14)
+    with pytest.raises(ProblemError, match="must be positive; one is -1"):
+        rf.Optimizer(file.problem, known=([[0.0, -1.0, 0.5]], [1.0]))
+    unknown = rf.minimize(file.problem, budget=80, heuristic="rpso+dd", rng=1, on_failure="unknown", retries=0)
+    assert unknown.success
+
+
+def test_a_failure_is_told_in_real_units(problem):
+    file = problem(LOGS, MODEL.replace('bowl"', 'sometimes"'))
+    result = rf.minimize(file.problem, budget=80, heuristic="rpso+dd", rng=1, on_failure="unknown")
+    first = result.history.x[np.isnan(result.history.fun)][0]
+    assert f"the first at x = {np.array2string(first, precision=6, threshold=12)}" in result.message
+
+
+def test_verification_in_real_units(problem):
+    file = problem(LOGS)
+    x = [0.5, 40.0, 0.25]
+    worst = bowl(0.7, 42.0, 0.25)
+    found = rf.verify(file.problem, x, samples=500, rng=1)
+    assert found.nominal_fun == bowl(*x)
+    assert found.attacked.fun == pytest.approx(worst)
+    assert found.attacked.x == pytest.approx([0.7, 42.0, 0.25])
+    assert 39.2 <= found.sampled.x[1] <= 42.0
+    few = rf.attack(file.problem, x, budget=20)
+    assert few.fun == pytest.approx(worst)
+    assert few.x == pytest.approx([0.7, 42.0, 0.25])
+    with pytest.raises(ProblemError, match=r"x\[1\] is 200, its bounds are \(1, 100\)"):
+        rf.verify(file.problem, [0.5, 200.0, 0.25], samples=10)
+
+
+def test_a_problem_of_a_file_is_assessed_and_travels(problem):
+    file = problem(LOGS)
+    there = cloudpickle.loads(cloudpickle.dumps(file.problem))
+    assert there([1.0, 50.0, 0.25]) == bowl(1.0, 50.0, 0.25)
+    with ThreadPoolExecutor(1) as alone:
+        found = rf.assess(["rpso", "random"], file.problem, runs=2, samples=50, budget=60, attack=False, executor=alone)
+    assert not any(run.failure for run in found.runs)

@@ -171,3 +171,19 @@ def test_probing_asks_for_points_of_the_set_each_once_also_where_values_fail(is_
 def test_mistakes(budget):
     with pytest.raises(ProblemError, match="budget"):
         rf.attack(rf.problem("sphere", 3), [20.0] * 3, budget=budget)
+
+
+def test_a_vectorized_objective_is_called_for_a_batch_at_once():
+    calls = []
+
+    def columns(xs):
+        calls.append(xs.shape[1])
+        return ((xs - 1.0) ** 2).sum(axis=0)
+
+    arguments = ([(-3, 5)] * 4, rf.Box(0.5))
+    found = rf.attack(rf.Problem(columns, *arguments, vectorized=True), [0.5] * 4, budget=100)
+    assert found.fun == rf.attack(rf.Problem(bowl, *arguments), [0.5] * 4, budget=100).fun
+    assert sum(calls) == found.nfev
+    assert len(calls) < found.nfev / 3
+    with pytest.raises(ProblemError, match="evaluates by itself"):
+        rf.attack(rf.Problem(columns, *arguments, vectorized=True), [0.5] * 4, workers=2)

@@ -441,3 +441,36 @@ def test_the_knapsack_is_solved():
         feasible = [picks for picks in every if sum(cost[k] for cost, k in zip(costs, picks, strict=True)) <= 1.0]
         best = max(sum(gain[k] for gain, k in zip(gains, picks, strict=True)) for picks in feasible)
         assert sum(gain[k] for gain, k in zip(gains, chosen, strict=True)) == pytest.approx(best, rel=1e-9)
+
+
+def test_masked_values_are_failures():
+    problem = rf.Problem(lambda x: np.ma.masked, [(-2, 2)] * 2, rf.Ball(0.5))
+    with pytest.raises(ObjectiveError, match="a masked value"):
+        verify(problem, [0.0, 0.0], 10)
+    vectorized = rf.Problem(
+        lambda xs: np.ma.array(xs.sum(axis=0), mask=xs[0] > 0.1), [(-2, 2)] * 2, rf.Ball(0.5), vectorized=True
+    )
+    with pytest.raises(ObjectiveError, match="NaN or -inf") as caught:
+        verify(vectorized, [0.0, 0.0], 100, 1)
+    assert caught.value.x[0] > 0.1
+
+
+def test_a_vectorized_objective_is_called_for_many_points_at_once():
+    calls = []
+
+    def columns(xs):
+        calls.append(xs.shape[1])
+        return np.sin(3 * xs).sum(axis=0) + (xs**2).sum(axis=0)
+
+    def one(x):
+        return float(columns(x[:, None])[0])
+
+    arguments = ([(-2, 2)] * 5, rf.Box([0.5] * 5))
+    plain = verify(rf.Problem(one, *arguments), [0.5] * 5, 10_000, 1)
+    singly, calls[:] = len(calls), []
+    problem = rf.Problem(columns, *arguments, vectorized=True)
+    found = verify(problem, [0.5] * 5, 10_000, 1)
+    assert (found.sampled.fun, found.attacked.fun) == (plain.sampled.fun, plain.attacked.fun)
+    assert sum(calls) == singly > 10_000
+    assert len(calls) < singly / 50
+    assert problem([0.5] * 5) == one(np.full(5, 0.5))

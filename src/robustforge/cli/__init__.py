@@ -85,13 +85,14 @@ def solve(
     name: str | None,
     workers: int | None,
     keep: bool,
+    accept_changes: bool,
     **options: Any,
 ) -> None:
     """Solve your own problem, in a problem file, or a test problem.
 
     Every run of your model is stored before its value is used: the same command again goes on where it stopped, however
-    that happened. What the options say counts more than what the file says. --store, --name, --workers and --keep are
-    for problem files; --dimension, --variant, --variant-seed and --outside for test problems.
+    that happened. What the options say counts more than what the file says. --store, --name, --workers, --keep and
+    --accept-changes are for problem files; --dimension, --variant, --variant-seed and --outside for test problems.
 
     Ctrl-C ends the search: the best design so far is printed and saved, and the exit code is 130.
     """
@@ -100,8 +101,8 @@ def solve(
     if modelling.is_problem_file(problem):
         modelling.refuse(ctx, "test problems", *options)
         changes = modelling.given(ctx, "heuristic", "budget", "seed", "on_failure", "workers", "name")
-        modelling.solve_file(ctx, problem, store, keep, output, as_json, changes)
-    modelling.refuse(ctx, "problem files", "store", "name", "workers", "keep")
+        modelling.solve_file(ctx, problem, store, keep, accept_changes, output, as_json, changes)
+    modelling.refuse(ctx, "problem files", "store", "name", "workers", "keep", "accept_changes")
     records.check_folder(output)
     spec = {"name": problem, **options}
     made = records.build_problem(spec)
@@ -125,12 +126,13 @@ def solve(
 def _solved(made: Problem, **arguments: Any) -> tuple[Any, bool]:
     """Return the result of a search, and whether Ctrl-C ended it."""
     import robustforge as rf
-    from robustforge.cli import screens
+    from robustforge.cli import log
 
-    if screens.on_terminal():
+    if log.on_terminal():
         return _solved_in_sight(made, **arguments)
     try:
-        return rf.minimize(made, **arguments), False
+        with log.lines(f"solve {made.name}"):
+            return rf.minimize(made, **arguments), False
     except KeyboardInterrupt as error:
         result = getattr(error, "result", None)
         if result is None:

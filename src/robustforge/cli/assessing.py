@@ -104,7 +104,7 @@ def _made(ctx: click.Context, given: dict[str, Any]) -> Any:
     store = given["store"]
     try:
         with interruptible_once():
-            return assessments.assessed(problems=chosen, **given)
+            return assessments.assessed(ctx.info_name or "assess", problems=chosen, **given)
     except KeyboardInterrupt:
         kept = f"what was run is in {store}; the same command goes on from there"
         say(f"interrupted: {kept if os.path.exists(store) else 'nothing was run yet'}", err=True)
@@ -124,12 +124,18 @@ def reproduce(ctx: click.Context, /, scale: str, store: str, results: str, worke
     comparators and controls. A case whose outcome is in the folder of results is not run again, and the same command
     goes on wherever it stopped.
     """
-    from robustforge.cli import live
+    from robustforge.cli import live, log
     from robustforge.study import reproduce as carry_out
 
+    now: list[str] = []
     try:
-        with interruptible_once():
-            carry_out(scale, store, results, workers=workers, announce=say, watch=live.Lines(to_stderr=False))
+        with interruptible_once(), log.lines("reproduce", lambda: "".join(now)) as line:
+
+            def announce(text: str) -> None:
+                now[:] = [text]
+                line(text)
+
+            carry_out(scale, store, results, workers=workers, announce=announce, watch=live.Lines(line))
     except KeyboardInterrupt:
         say(f"interrupted: what was run is in {store}; the same command goes on from there", err=True)
         ctx.exit(INTERRUPTED)

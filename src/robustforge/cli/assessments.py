@@ -14,10 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import robustforge as rf
 from robustforge.assessment import Assessment
 from robustforge.assessment.comparison import Measure
-from robustforge.cli.frame import say
-from robustforge.cli.layout import Screen, Text, columns, number, show, title
+from robustforge.cli import log
+from robustforge.cli.layout import Screen, Text, columns, duration, number, show, title
 from robustforge.cli.listings import Record
-from robustforge.cli.live import duration
 from robustforge.errors import ProblemError
 from robustforge.tables import Table
 
@@ -30,20 +29,28 @@ _DIGITS = 4
 _MEASURES = {"value": "worst of the samples", "attacked": "attacked worst case"}
 
 
-def assessed(contestants: Any, problems: Any, **options: Any) -> Assessment:
-    """Assess, with a bar on a terminal and a line now and then elsewhere."""
-    with _watching() as callback:
+def assessed(what: str, contestants: Any, problems: Any, **options: Any) -> Assessment:
+    """Assess, with a bar on a terminal and dated lines elsewhere.
+
+    Args:
+        what: The command, as the head of each line.
+        contestants: Who.
+        problems: On what.
+        **options: As for `rf.assess`.
+    """
+    with _watching(what) as callback:
         return rf.assess(list(contestants), problems, callback=callback, **options)
 
 
 @contextmanager
-def _watching() -> Iterator[Any]:
-    console = Screen(stderr=True)
-    if not console.is_terminal:
-        yield _Lines()
+def _watching(what: str) -> Iterator[Any]:
+    if not log.on_terminal():
+        shown = _Lines()
+        with log.lines(what, shown.status) as shown.say:
+            yield shown
         return
     parts = (TextColumn("runs"), BarColumn(complete_style="bold"), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*parts, console=console, transient=True) as bar:
+    with Progress(*parts, console=Screen(stderr=True), transient=True) as bar:
         task = bar.add_task("runs", total=None)
         yield lambda going: bar.update(task, total=going.wanted, completed=going.found + going.made)
 
@@ -52,15 +59,21 @@ class _Lines:
     """Prints a line whenever another tenth of the runs is done."""
 
     def __init__(self) -> None:
-        self._tenth = 0
+        self._tenth, self._status = 0, ""
+        self.say: log.Say = lambda text: None
 
     def __call__(self, going: Any) -> None:
         done = going.found + going.made
+        left = f", {duration(going.seconds_left)} left" if done < going.wanted else ""
+        self._status = f"{done:,} of {going.wanted:,} runs{left}"
         tenth = 10 * done // going.wanted
         if tenth > self._tenth:
             self._tenth = tenth
-            left = f", {duration(going.seconds_left)} left" if done < going.wanted else ""
-            say(f"{done:,} of {going.wanted:,} runs{left}", err=True)
+            self.say(self._status)
+
+    def status(self) -> str:
+        """Return how far it is; nothing before the first run."""
+        return self._status
 
 
 def assessment_record(found: Assessment, store: str) -> Record:

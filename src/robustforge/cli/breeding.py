@@ -123,7 +123,7 @@ def evolve(
     settings = {**given, "race": race or 0.0, "first": given["first"] or 0, "goals": goals}
     evolution = evolutions.new_evolution(name, chosen, parse_grammar(grammar, only, without, fix), settings)
     try:
-        with interruptible_once(), live.watching(evolution, to_stderr=as_json) as after_each:
+        with interruptible_once(), live.watching(evolution) as after_each:
             evolutions.bred(evolution, store, workers, dask, time_limit, after_each)
     except KeyboardInterrupt:
         kept = f"what was run is in {store}; the same command goes on from there"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,11 +12,10 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from robustforge.cli import log
 from robustforge.cli.frame import say
-from robustforge.cli.layout import Screen, Text, columns, indented, number, paragraphs, show, title
+from robustforge.cli.layout import Screen, Text, columns, duration, indented, number, paragraphs, show, title
 from robustforge.cli.listings import Record
-from robustforge.cli.live import duration
-from robustforge.cli.screens import on_terminal
 from robustforge.formatting import spread, within
 from robustforge.search import Search
 
@@ -40,16 +40,18 @@ def too_many(workers: int, width: int) -> str:
 
 @contextmanager
 def watching(search: Search) -> Iterator[Callable[[Search], Any]]:
-    """Show a bar while the model runs, on a terminal only; yields what is to be called after each run."""
-    with bar(search.file.budget, search.runs) as update:
+    """Show how the runs of the model go on; yields what is to be called after each of them."""
+    with bar(f"solve {search.experiment.name}", search.file.budget, search.runs, search.failures) as update:
         yield lambda going: update(going.runs, going.failures)
 
 
 @contextmanager
-def bar(total: int, done: int = 0) -> Iterator[Callable[..., Any]]:
-    """Show a bar of runs on a terminal; yields what wants to be told how many there are, and how many failed."""
-    if not on_terminal():
-        yield lambda *counts: None
+def bar(what: str, total: int, done: int = 0, failed: int = 0) -> Iterator[Callable[..., Any]]:
+    """Show a bar of runs on a terminal, dated lines elsewhere; yields what wants to be told the runs and failures."""
+    if not log.on_terminal():
+        counts = _Counts(total, done, failed)
+        with log.lines(what, counts.status) as counts.say:
+            yield counts.update
         return
     parts = (
         TextColumn("runs"),
@@ -65,6 +67,33 @@ def bar(total: int, done: int = 0) -> Iterator[Callable[..., Any]]:
             shown.update(task, completed=runs, failed=f"{failures} failed" if failures else "")
 
         yield update
+
+
+class _Counts:
+    """How many runs of a model there are, for a log."""
+
+    def __init__(self, total: int, done: int, failed: int) -> None:
+        self._total, self._runs, self._failed = total, done, failed
+        self._first, self._started = done, time.monotonic()
+        self.say: log.Say = lambda text: None
+
+    def update(self, runs: int, failures: int = 0) -> None:
+        """Take note of runs; the first that fails is said."""
+        first_failure = failures and not self._failed
+        self._runs, self._failed = runs, failures
+        if first_failure:
+            self.say(f"run {runs} has failed, the first one without a value")
+
+    def status(self) -> str:
+        """Return how far it is."""
+        text = f"{self._runs:,} of {self._total:,} runs"
+        if self._failed:
+            text += f", {self._failed:,} failed"
+        made = self._runs - self._first
+        if made and self._runs < self._total:
+            left = (self._total - self._runs) * (time.monotonic() - self._started) / made
+            text += f", {duration(left)} left"
+        return text
 
 
 def show_plan(record: Record, path: str) -> None:

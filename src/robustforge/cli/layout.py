@@ -110,3 +110,15 @@ def number(value: float, digits: int = 6) -> str:
     if not math.isfinite(value):
         return "unknown" if math.isnan(value) else "infinite" if value > 0 else "-infinite"
     return significant(value, digits)
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time that is left, as people write it: 45 s, 3:20 min, 2:05 h; no guess has parts of a second."""
+    if seconds is None:
+        return "?"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02} min"
+    return f"{whole // 3600}:{whole % 3600 // 60:02} h"

@@ -1,4 +1,4 @@
-"""An evolution as it goes on: a view that stays in place on a terminal, a line per generation elsewhere."""
+"""An evolution as it goes on: a view that stays in place on a terminal, dated lines elsewhere."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from robustforge.cli.frame import say
-from robustforge.cli.layout import Screen, Text, number
+from robustforge.cli import log
+from robustforge.cli.layout import Screen, Text, duration, number
 from robustforge.evolution import Evolution, Generation
 from robustforge.store import FINAL
 
@@ -23,35 +23,45 @@ _WIDEST_CURVE = 48
 
 
 @contextmanager
-def watching(evolution: Evolution, to_stderr: bool) -> Iterator[Callable[[Evolution], Any]]:
-    """Show an evolution while it is bred; yields what is to be called after each generation.
-
-    Args:
-        evolution: The one to watch.
-        to_stderr: Whether lines go to stderr, since stdout is for a program.
-    """
-    console = Screen(stderr=True)
-    if not console.is_terminal:
-        yield Lines(to_stderr)
+def watching(evolution: Evolution) -> Iterator[Callable[[Evolution], Any]]:
+    """Show an evolution on stderr while it is bred; yields what is to be called after each generation."""
+    if not log.on_terminal():
+        with log.lines(f"evolve {evolution.name}", lambda: stage_line(evolution)) as say:
+            yield Lines(say)
         return
-    with Live(View(evolution), console=console, refresh_per_second=4, transient=True):
+    with Live(View(evolution), console=Screen(stderr=True), refresh_per_second=4, transient=True):
         yield lambda going: None
 
 
 class Lines:
     """Prints a line per generation, but for those that were in the store already."""
 
-    def __init__(self, to_stderr: bool) -> None:
-        self._to_stderr, self._made = to_stderr, 0
+    def __init__(self, say: log.Say) -> None:
+        self._say, self._made, self._name = say, 0, ""
 
     def __call__(self, evolution: Evolution) -> None:
         progress = evolution.progress
+        if evolution.name != self._name:
+            self._name, self._made = evolution.name, 0
         if progress.made == self._made:
             return
         if self._made == 0 and progress.found:
-            say(f"going on; {progress.found:,} runs are in the store", err=self._to_stderr)
+            self._say(f"going on; {progress.found:,} runs are in the store")
         self._made = progress.made
-        say(generation_line(evolution), err=self._to_stderr)
+        self._say(generation_line(evolution))
+
+
+def stage_line(evolution: Evolution) -> str:
+    """Return how far an evolution is, in one line."""
+    progress = evolution.progress
+    if not progress.wanted:
+        return ""
+    stage = "finalists" if progress.generation == FINAL else f"generation {progress.generation + 1}"
+    parts = [f"{stage} of {evolution.settings.generations}" if progress.generation != FINAL else stage]
+    parts.append(f"{progress.done:,} of {progress.wanted:,} runs")
+    if evolution.failures:
+        parts.append(f"{evolution.failures:,} failed")
+    return ", ".join(parts if not progress.made else [*parts, f"{duration(progress.seconds_left)} left"])
 
 
 def generation_line(evolution: Evolution) -> str:
@@ -135,15 +145,3 @@ def bars(values: list[float]) -> str:
     steps = len(_BARS) - 1
     heights = (steps if not np.isfinite(v) else round(steps * (v - low) / (high - low or 1.0)) for v in values)
     return "".join(_BARS[height] for height in heights)
-
-
-def duration(seconds: float | None) -> str:
-    """Return a time that is left, as people write it: 45 s, 3:20 min, 2:05 h; no guess has parts of a second."""
-    if seconds is None:
-        return "?"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60}:{whole % 60:02} min"
-    return f"{whole // 3600}:{whole % 3600 // 60:02} h"

@@ -38,6 +38,7 @@ file_options = options(
 run_options = options(
     click.option("--workers", type=WORKERS, metavar="N", show_default="of the file", help="Runs at the same time."),
     click.option("--keep", is_flag=True, help="Keep the folder of every run, not only of the first that fail."),
+    click.option("--accept-changes", is_flag=True, help="Stored runs hold although the model's files have changed."),
 )
 
 
@@ -74,7 +75,14 @@ def store_of(target: str, store: str | None) -> str:
 
 
 def solve_file(
-    ctx: click.Context, target: str, store: str | None, keep: bool, output: str | None, as_json: bool, changes: Any
+    ctx: click.Context,
+    target: str,
+    store: str | None,
+    keep: bool,
+    accept_changes: bool,
+    output: str | None,
+    as_json: bool,
+    changes: Any,
 ) -> None:
     """Solve a problem file, as `solve` does."""
     from robustforge.cli import designs, models, records
@@ -86,7 +94,7 @@ def solve_file(
     models.check_model(file)
     started, interrupted = time.perf_counter(), False
     with Store.open(where, durable=True) as kept:
-        search = Search.open(file, kept)
+        search = Search.open(file, kept, accept_changes)
         designs.say_plan(search)
         try:
             with _ended_by_signals(), models.running(file, where, keep) as submit, designs.watching(search) as notice:
@@ -117,8 +125,12 @@ def verify_file(ctx: click.Context, target: str, store: str | None, budget: int,
     with Store.open(where, durable=True) as kept:
         attack = Attack(Search.again(file, kept))
         try:
-            with _ended_by_signals(), models.running(file, where, False) as submit, designs.bar(budget) as update:
-                attack.carry_out(max(budget, attack.stored), submit, lambda going: update(going.runs))
+            with (
+                _ended_by_signals(),
+                models.running(file, where, False) as submit,
+                designs.bar(f"verify {file.name}", budget) as update,
+            ):
+                attack.carry_out(max(budget, attack.stored), submit, lambda going: update(going.runs, going.failures))
         except KeyboardInterrupt:
             say(f"interrupted: what was run is in {where}; the same command goes on from there", err=True)
             ctx.exit(INTERRUPTED)

@@ -86,7 +86,7 @@ def verified_record(file: ProblemFile, found: Verified, store: str, budget: int)
 def plan_record(file: ProblemFile) -> Record:
     """Return what would be done with a problem file, after running its model once in the middle of the bounds."""
     heuristic = heuristic_of(file)
-    search = Optimizer(file.problem, budget=file.budget, heuristic=heuristic, rng=file.seed)
+    search = Optimizer(file.scaled_problem, budget=file.budget, heuristic=heuristic, rng=file.seed)
     earlier = len(read_earlier(file.data, file.variables)) if file.data else 0
     trial = _trial(file)
     most = min(file.workers, search.width)
@@ -110,7 +110,7 @@ def _trial(file: ProblemFile) -> Record | None:
     """Run the model once, in the middle of the bounds as the search sees them."""
     if file.model is None:
         return None
-    low, high = file.problem.design_box
+    low, high = file.scaled_problem.design_box
     point = file.variables.decode((low + high) / 2)
     with workforce(file.model, 1) as submit:
         outcome = submit(point, 0).result()
@@ -206,7 +206,7 @@ def units(file: ProblemFile) -> dict[str, str]:
 
 def heuristic_name(file: ProblemFile) -> str:
     """Return what the heuristic of a problem file is called."""
-    return file.heuristic or preset_name(resolve_heuristic(None, file.problem, file.budget)) or "its own"
+    return file.heuristic or preset_name(resolve_heuristic(None, file.scaled_problem, file.budget)) or "its own"
 
 
 def _outcome(text: str, where: str) -> Outcome:

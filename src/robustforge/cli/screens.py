@@ -5,7 +5,6 @@ Bold and dim are the only styles. Nothing here computes; what is shown is what `
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
@@ -15,11 +14,7 @@ from rich.table import Table
 
 from robustforge.cli.layout import Screen, Text, columns, indented, number, paragraphs, show, title, vector
 from robustforge.cli.listings import Record
-
-
-def on_terminal() -> bool:
-    """Whether somebody is watching."""
-    return sys.stderr.isatty()
+from robustforge.cli.log import on_terminal
 
 
 @contextmanager

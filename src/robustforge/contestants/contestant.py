@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from robustforge.engine.objective import Objective
 from robustforge.engine.optimizer import failure_error
 from robustforge.engine.setup import checked_budget
 from robustforge.errors import AssessmentError
@@ -136,7 +137,9 @@ def _checked(given: Any, problem: Problem) -> Floats:
 
 
 def _values(problem: Problem, points: Floats) -> Floats:
-    values = np.array([float(problem(x)) for x in points])
+    found: list[float] = []
+    Objective(problem, (), problem.vectorized, strict=True).values(np.array(points, dtype=np.float64), found)
+    values = np.array(found)
     failed = np.flatnonzero(np.isnan(values) | (values == -np.inf))
     if failed.size:
         raise failure_error(np.array(points[failed[0]]), "NaN or -inf")

@@ -49,6 +49,6 @@ def as_known(given: Any, problem: Problem) -> Known:
         raise ProblemError("`known` must be points and their values", fact, _FIX)
     if not np.isfinite(points).all():
         raise ProblemError("known points must be finite", "one of them is not", _FIX)
-    if np.isnan(values).any() or (values == -np.inf).any():
+    if np.isnan(values).any() or any(np.ma.is_masked(part) for part in given) or (values == -np.inf).any():
         raise ProblemError("known values must be numbers above -inf", "one of them is not", _FIX)
     return Known(points, values)

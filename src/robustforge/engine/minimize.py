@@ -42,7 +42,7 @@ def minimize(
     rng: Seed = None,
     *,
     args: tuple[Any, ...] = (),
-    vectorized: bool = False,
+    vectorized: bool | None = None,
     callback: Callback | None = None,
     outside: Outside | None = None,
     on_failure: OnFailure = "raise",
@@ -60,7 +60,8 @@ def minimize(
         heuristic: A name, a path to a JSON file, or a `Heuristic`; by default one that suits the dimension.
         rng: An int, a `SeedSequence` or a `Generator`: decides everything.
         args: Further arguments of `fun`.
-        vectorized: Whether `fun` takes an array (n, k) of k points and returns their k values.
+        vectorized: Whether `fun` takes an array (n, k) of k points and returns their k values; by default as the
+            `Problem` says, if there is one.
         callback: Called after each iteration with the intermediate result; it may raise `StopIteration` to end.
         outside: What happens to points outside the bounds: "evaluate" (the default), "clip" or "shrink".
         on_failure: What NaN, -inf and exceptions of `fun` mean: "raise", "infeasible" (as +inf) or "unknown".
@@ -76,7 +77,8 @@ def minimize(
 
     Raises:
         RobustforgeError: The call makes no sense; the message says why and what to do.
-        Exception: What `fun` raised, with `result`, what was found until then, as an attribute.
+        BaseException: What `fun` raised, `SystemExit` and `KeyboardInterrupt` included, with `result`, what was found
+            until then, as an attribute.
 
     Example:
         >>> import robustforge as rf
@@ -87,14 +89,30 @@ def minimize(
     if isinstance(fun, Problem):
         if bounds is not None:
             raise ProblemError("a Problem brings its bounds along", "they were given twice", "Pass the Problem alone")
-        problem = as_problem(None, fun, uncertainty, outside)
+        problem = _vectorized_as_given(as_problem(None, fun, uncertainty, outside), vectorized)
     else:
-        problem = as_problem(fun, bounds, uncertainty, outside)
+        problem = as_problem(fun, bounds, uncertainty, outside, bool(vectorized))
     search = Optimizer(problem, None, budget, heuristic, rng, on_failure=on_failure, retries=retries)
     search.arrays["tally"]["pause"] = callback is not None
-    with executor_of(workers, vectorized, problem.compiled is not None and not args) as executor:
-        objective = Objective(problem, args, vectorized, on_failure == "raise" and retries == 0, executor)
+    problem = search.problem
+    with executor_of(workers, problem.vectorized, problem.compiled is not None and not args) as executor:
+        objective = Objective(problem, args, problem.vectorized, on_failure == "raise" and retries == 0, executor)
         return _carried_out(search, objective, callback, Looks())
+
+
+def _vectorized_as_given(problem: Problem, vectorized: bool | None) -> Problem:
+    """Return a problem whose objective is called as the caller says, if that does not contradict the problem."""
+    if vectorized is None or bool(vectorized) == problem.vectorized:
+        return problem
+    if problem.vectorized:
+        fact = "the Problem says that it is, `vectorized` that it is not"
+        raise ProblemError("an objective is vectorized or not", fact, "Leave `vectorized` out")
+    if problem.takes_data or problem.scaled is not problem:
+        fact = f"{problem.name} takes one"
+        raise ProblemError("a vectorized objective takes many points at once", fact, "Leave `vectorized` out")
+    bounds = list(zip(problem.lower, problem.upper, strict=True))
+    made = (problem.fun, bounds, problem.uncertainty)
+    return Problem(*made, outside=problem.outside, name=problem.name, vectorized=True)
 
 
 def minimize_in_sight(
@@ -116,7 +134,7 @@ def minimize_in_sight(
         look: Called with the design that would be returned now; `None` if there is none yet.
     """
     search = Optimizer(problem, None, budget, heuristic, rng)
-    objective = Objective(problem, (), False, True)
+    objective = Objective(search.problem, (), problem.vectorized, True)
     return _carried_out(search, objective, None, Looks(places, lambda: look(search.design)))
 
 
@@ -144,13 +162,13 @@ class Looks:
 
 def _carried_out(search: Optimizer, objective: Objective, callback: Callback | None, looks: Looks) -> OptimizeResult:
     try:
-        if objective.args or objective.vectorized or search.problem.compiled is None:
+        if objective.args or search.problem.compiled is None:
             _loop_python(search, objective, callback, looks)
         else:
             _loop_compiled(search, objective, callback, looks)
         search.raise_failure()
         return search.result()
-    except (Exception, KeyboardInterrupt) as error:
+    except BaseException as error:  # also SystemExit and Ctrl-C: what was found is not lost
         final = _with_result(error, objective, search)
         if final is error:
             raise

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 from robustforge.engine.optimizer import failure_error
 from robustforge.errors import ProblemError
+from robustforge.execution.waiting import first_done, submitted
 from robustforge.problem import Problem
+from robustforge.problem.number import NoNumberError, as_number, as_numbers
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,9 +60,11 @@ class Objective:
 
     def _at_once(self, points: Floats, executor: Executor, done: list[float]) -> None:
         """Append the values of points that are evaluated at the same time, in their order."""
-        futures = [executor.submit(self.call, x, *self.args) for x in points]
+        futures: list[Future[Any]] = []
         try:
+            futures.extend(submitted(executor, self.call, x, *self.args) for x in points)
             for x, future in zip(points, futures, strict=True):
+                first_done([future], executor)
                 value = future.result() if self.strict else self._tried(future.result)
                 done.append(value if isinstance(value, float) else self._number(x, value))
         finally:
@@ -77,28 +81,25 @@ class Objective:
             return np.nan
 
     def _number(self, x: Floats, value: Any) -> float:
-        """Return what is a real number, or an array of one, as a float; else a failure."""
-        array = np.asarray(None if isinstance(value, (str, bytes)) else value)
-        if array.size == 1 and array.dtype.kind in "fiub":
-            return float(array.reshape(()))
-        if self.strict:
-            raise failure_error(x, f"{value!r}, which is no real number")
-        return np.nan
-
-    def _all(self, points: Floats) -> Any:
+        """Return a value as a float; what is none is a failure."""
         try:
-            values = np.asarray(self.call(points.T.copy(), *self.args))
-        except Exception as error:
+            return as_number(value)
+        except NoNumberError as error:
             if self.strict:
-                raise
-            self.error = error
+                raise failure_error(x, error.reason) from error.__cause__
+            return np.nan
+
+    def _all(self, points: Floats) -> Iterable[float]:
+        arguments = (points.T.copy(), *self.args)
+        values = self.call(*arguments) if self.strict else self._tried(partial(self.call, *arguments))
+        if not self.strict and values is np.nan:  # it raised
             return np.full(len(points), np.nan)
-        if values.shape == (len(points),) and values.dtype.kind in "fiub":
-            return values
-        if self.strict:
-            got = f"an array of shape {values.shape} and type {values.dtype} for {len(points)} points"
-            raise failure_error(points[0].copy(), got)
-        return np.full(len(points), np.nan)
+        try:
+            return as_numbers(values, len(points))
+        except NoNumberError as error:
+            if self.strict:
+                raise failure_error(points[0].copy(), error.reason) from error.__cause__
+            return np.full(len(points), np.nan)
 
 
 @contextmanager

@@ -16,12 +16,13 @@ from robustforge.core.state import FAILED, RAISE, Readings
 from robustforge.engine import machine, memory, saving
 from robustforge.engine.arguments import explained
 from robustforge.engine.known import Known, as_known
-from robustforge.engine.result import design_of, make_result
+from robustforge.engine.result import design_of, in_units_of, make_result
 from robustforge.engine.setup import LARGEST, checked_budget, make_arrays
 from robustforge.errors import ObjectiveError, ProblemError, TellError, UnknownNameError
 from robustforge.heuristic import Heuristic, heuristic
 from robustforge.heuristic.presets import default_name
 from robustforge.problem import Outside, Problem, UncertaintySet
+from robustforge.problem.number import NoNumberError, as_numbers
 
 Floats = npt.NDArray[np.float64]
 OnFailure = Literal["raise", "infeasible", "unknown"]
@@ -83,7 +84,8 @@ class Optimizer:
         known: tuple[Any, Any] | Known | None = None,
         readings: Readings | None = None,
     ) -> None:
-        self.problem = as_problem(_unset, bounds, uncertainty, outside)
+        self.surface = as_problem(_unset, bounds, uncertainty, outside)
+        self.problem = self.surface.scaled
         self.budget = checked_budget(budget)
         self.heuristic = resolve_heuristic(heuristic, self.problem, self.budget)
         if on_failure not in get_args(OnFailure):
@@ -95,7 +97,8 @@ class Optimizer:
         if not isinstance(retries, (int, np.integer)) or retries < 0:
             raise ProblemError("`retries` must be a non-negative integer", f"got {retries!r}", "Pass e.g. retries=1")
         self.on_failure, self.retries, self.readings = on_failure, int(retries), readings or Readings()
-        self.seed, self.known = stream(rng), as_known(known, self.problem)
+        self.seed, self.known_before = stream(rng), as_known(known, self.surface)
+        self.known = Known(self.surface.to_scaled(self.known_before.x), self.known_before.values)
         machine.prepare()
         self.arrays = make_arrays(self.problem, self.heuristic, self.budget, self.seed, self.readings, self.known)
         self._tally = self.arrays["tally"]
@@ -116,20 +119,18 @@ class Optimizer:
         if self._told.all() and not self.over:
             self._advance()
         waiting = np.flatnonzero(~self._told)
-        return Batch(self.nfev + waiting, self.arrays["batch_x"][waiting].copy())
+        return Batch(self.nfev + waiting, self.surface.from_scaled(self.arrays["batch_x"][waiting].copy()))
 
     def tell(self, ids: Any, values: Any) -> None:
         """Take values for asked points, in any order and in parts.
 
         Args:
             ids: The ids that came with the points, one or several.
-            values: Their values; +inf means infeasible, NaN that the evaluation failed.
+            values: Their values; +inf means infeasible, NaN or a masked value that the evaluation failed.
         """
         self.raise_failure()
         numbers = np.atleast_1d(np.asarray(ids))
-        given = np.atleast_1d(np.asarray(values))
-        if given.dtype.kind not in "fiub":
-            raise TellError("values must be real numbers", f"got {values!r}", "Tell NaN for an evaluation that failed")
+        given = _told(values)
         if numbers.shape != given.shape or numbers.ndim != 1:
             raise TellError("there must be one value per id", f"got {numbers.size} ids and {given.size} values")
         places: list[int] = []
@@ -142,7 +143,7 @@ class Optimizer:
             places.append(place)
         self.arrays["batch_value"][places] = given
         self._told[places] = True
-        self.values.update(zip(numbers.tolist(), given.astype(np.float64).tolist(), strict=True))
+        self.values.update(zip(numbers.tolist(), given.tolist(), strict=True))
         if self._told.all():
             self._advance()
 
@@ -187,12 +188,12 @@ class Optimizer:
 
     def result(self) -> OptimizeResult:
         """Return the best design so far, what is known of its neighbourhood, and the history."""
-        return make_result(self, np.flatnonzero(self._told))
+        return in_units_of(self.surface, make_result(self, np.flatnonzero(self._told)))
 
     @property
     def design(self) -> Floats | None:
         """The design that would be returned now; `None` if no inner search has been completed yet."""
-        return design_of(self) if self._tally["found"][0] == 1 else None
+        return self.surface.from_scaled(design_of(self)) if self._tally["found"][0] == 1 else None
 
     @property
     def nfev(self) -> int:
@@ -222,7 +223,8 @@ class Optimizer:
     def raise_failure(self) -> None:
         """Raise the failure that ended the run, if one did, with what was found as its `result`."""
         if self._tally["ending"][0] == FAILED:
-            error = failure_error(self.arrays["evaluated_x"][int(self._tally["fatal"][0])].copy(), "NaN or -inf")
+            where = self.arrays["evaluated_x"][int(self._tally["fatal"][0])].copy()
+            error = failure_error(self.surface.from_scaled(where), "NaN or -inf")
             error.result = self.result()
             raise error
 
@@ -233,7 +235,19 @@ class Optimizer:
         self.raise_failure()
 
 
-def as_problem(fun: Any, bounds: Any, uncertainty: UncertaintySet | None, outside: Outside | None) -> Problem:
+def _told(values: Any) -> Floats:
+    """Return one or several values as floats, NaN where one is masked."""
+    several = values if isinstance(values, (list, tuple)) or np.ndim(values) else [values]
+    try:
+        return as_numbers(several, len(several))
+    except NoNumberError as error:
+        fix = "Tell NaN for an evaluation that failed"
+        raise TellError("values must be real numbers", f"got {error.reason}", fix) from error.__cause__
+
+
+def as_problem(
+    fun: Any, bounds: Any, uncertainty: UncertaintySet | None, outside: Outside | None, vectorized: bool = False
+) -> Problem:
     """Return the problem that is given as such, or in parts; not both."""
     if isinstance(bounds, Problem):
         if uncertainty is not None or outside is not None:
@@ -249,7 +263,7 @@ def as_problem(fun: Any, bounds: Any, uncertainty: UncertaintySet | None, outsid
             f"got bounds={bounds!r}, uncertainty={uncertainty!r}",
             "Pass both, for instance [(0, 1)] * 5 and rf.Ball(0.1)",
         )
-    return Problem(fun, bounds, uncertainty, outside=outside or "evaluate")
+    return Problem(fun, bounds, uncertainty, outside=outside or "evaluate", vectorized=vectorized)
 
 
 def failure_error(x: Floats, got: str) -> ObjectiveError:

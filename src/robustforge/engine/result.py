@@ -11,6 +11,7 @@ from scipy.optimize import OptimizeResult
 
 from robustforge.core.state import BUDGET_SPENT, FAILED, INFEASIBLE, NOWHERE, RUNNING, SPACE_EMPTY
 from robustforge.engine import machine
+from robustforge.problem import Problem
 
 if TYPE_CHECKING:
     from robustforge.engine.optimizer import Optimizer
@@ -80,6 +81,17 @@ def make_result(search: Optimizer, told: npt.NDArray[np.intp]) -> OptimizeResult
     )
 
 
+def in_units_of(problem: Problem, result: OptimizeResult) -> OptimizeResult:
+    """Return a result with its points in the units of a problem, from those that the search sees."""
+    if problem.scaled is problem:
+        return result
+    x = problem.from_scaled(result.history.x)
+    x.flags.writeable = False
+    result.history = History(x, result.history.fun)
+    result.x, result.worst_x = problem.from_scaled(result.x), problem.from_scaled(result.worst_x)
+    return result
+
+
 def _history(search: Optimizer, told: npt.NDArray[np.intp]) -> tuple[History, int]:
     """Return the history with what is told but not taken in, and how many evaluations failed."""
     arrays, t = search.arrays, search.arrays["tally"][0]
@@ -120,7 +132,8 @@ def _ending(search: Optimizer, history: History, failures: int) -> tuple[bool, s
     ending = int(t["ending"])
     words = search.stopped or ENDINGS[ending]
     if failures and t["first_failure"] >= 0:
-        where = np.array2string(history.x[int(t["first_failure"])], precision=6, threshold=12)
+        first = search.surface.from_scaled(history.x[int(t["first_failure"])])
+        where = np.array2string(first, precision=6, threshold=12)
         count = "1 evaluation" if failures == 1 else f"{failures} evaluations"
         words += f"; {count} failed, the first at x = {where}"
     if t["found"] == 0:

@@ -18,7 +18,7 @@ from robustforge.core.random import Stream
 from robustforge.core.state import Readings
 from robustforge.errors import RobustforgeError, SearchFileError
 from robustforge.heuristic import Heuristic
-from robustforge.problem import Ball, Box, Problem, UncertaintySet
+from robustforge.problem import Ball, Box, Problem, RealProblem, UncertaintySet
 
 if TYPE_CHECKING:
     from robustforge.engine.optimizer import Optimizer
@@ -40,6 +40,7 @@ def encode(search: Optimizer) -> str:
             "upper": problem.upper.tolist(),
             "uncertainty": set_to_dict(problem.uncertainty, problem.dimension),
             "outside": problem.outside,
+            **_logarithmic(search.surface),
         },
         "heuristic": json.loads(search.heuristic.to_json()),
         "budget": search.budget,
@@ -47,7 +48,10 @@ def encode(search: Optimizer) -> str:
         "retries": search.retries,
         "readings": asdict(search.readings),
         "seed": [str(word) for word in search.seed.tolist()],
-        "known": {"x": search.known.x.tolist(), "values": [_plain(value) for value in search.known.values.tolist()]},
+        "known": {
+            "x": search.known_before.x.tolist(),
+            "values": [_plain(value) for value in search.known.values.tolist()],
+        },
         "values": [[number, _plain(value)] for number, value in sorted(search.values.items())],
         "fingerprint": search.fingerprint,
     }
@@ -101,9 +105,16 @@ def _words(given: Any) -> Stream:
 
 def _problem(record: Any) -> Problem:
     bounds = list(zip(record["lower"], record["upper"], strict=True))
-    return Problem(
+    scaled = Problem(
         _elsewhere, bounds, set_from_dict(record["uncertainty"]), outside=record["outside"], name=record["name"]
     )
+    marks = record.get("logarithmic")
+    return scaled if marks is None else RealProblem(scaled, [bool(mark) for mark in marks])
+
+
+def _logarithmic(problem: Problem) -> dict[str, Any]:
+    """Return which variables are searched as logarithms, if any are: bounds and set are those of the scaled problem."""
+    return {"logarithmic": problem.logarithmic.tolist()} if isinstance(problem, RealProblem) else {}
 
 
 def set_to_dict(uncertainty: UncertaintySet, dimension: int) -> dict[str, Any]:

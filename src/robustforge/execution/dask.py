@@ -45,7 +45,7 @@ def connect(address: str, timeout: float = 10) -> Iterator[Executor]:
     try:
         _await_worker(client, address, max(0.1, deadline - time.monotonic()))
         yield client.get_executor(pure=False)
-    except CancelledError:
+    except (CancelledError, ExecutionError):
         if client.status == "running":
             raise
         rule, fact = "a Dask scheduler must live as long as its tasks", f"the one at {address} is gone"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import math
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 from robustforge.execution.deaths import OutOfTime, WorkerDied, WorkerError, described
 from robustforge.execution.pool import SupervisedPool
 from robustforge.model.outcome import TAIL, Outcome
+from robustforge.problem.number import NoNumberError, as_number
 
 
 @dataclass(frozen=True)
@@ -89,20 +89,11 @@ def call(target: str, here: str, values: Mapping[str, float]) -> Any:
 
 
 def _judged(value: Any) -> Outcome:
-    """Return what a function returned as an outcome: a number, or an array of one."""
-    with contextlib.suppress(AttributeError, ValueError, TypeError):
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return Outcome(failure=f"it returned {_short(value)}, which is no real number")
+    """Return what a function returned as an outcome; see `as_number` for what counts."""
     try:
-        number = float(value)
-    except OverflowError:
-        return Outcome(failure=f"it returned {_short(value)}, which is too large")
+        number = as_number(value)
+    except NoNumberError as error:
+        return Outcome(failure=f"it returned {error.reason}")
     if math.isnan(number) or number == -math.inf:
         return Outcome(failure="the result is NaN" if math.isnan(number) else "the result is -inf")
     return Outcome(number)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -20,8 +19,9 @@ from robustforge.model.function import Function
 from robustforge.model.mistakes import check, is_file, unused
 from robustforge.model.reading import Reading
 from robustforge.model.sheet import Sheet, is_number, short, shortened
+from robustforge.model.sources import fingerprint, fingerprints
 from robustforge.model.variables import Tolerance, Variable, Variables
-from robustforge.problem import Outside, Problem
+from robustforge.problem import Outside, Problem, RealProblem
 
 Floats = npt.NDArray[np.float64]
 
@@ -87,9 +87,30 @@ class ProblemFile:
 
     @property
     def problem(self) -> Problem:
-        """The problem as the search sees it; its objective runs the model."""
+        """The problem in the units of the file; its objective runs the model, and is minimised.
+
+        It can be given to `minimize`, `Optimizer`, `verify` and `attack` like any other, and all points that go in and
+        come out are in the file's units. Where a tolerance is in percent, the search itself is on a log scale.
+        """
+        scaled, marks = self.scaled_problem, [each.logarithmic for each in self.variables.each]
+        return RealProblem(scaled, marks, self.evaluate_real) if any(marks) else scaled
+
+    @property
+    def scaled_problem(self) -> Problem:
+        """The problem as the search sees it: the logarithm of a variable instead of it if its tolerance is in percent.
+
+        `variables.encode` and `variables.decode` convert points.
+        """
         v = self.variables
         return Problem(self.evaluate, v.bounds, v.uncertainty, outside=self.outside, name=self.name)
+
+    def evaluate_real(self, x: Floats) -> float:
+        """Run the model at a point in the file's units; return its value for a search that minimises.
+
+        Raises:
+            ModelError: The run failed, or there is no model.
+        """
+        return self._value(dict(zip(self.variables.names, np.asarray(x, dtype=np.float64).tolist(), strict=True)))
 
     def evaluate(self, x: Floats) -> float:
         """Run the model at a point as the search sees it; return its value for a search that minimises.
@@ -97,9 +118,11 @@ class ProblemFile:
         Raises:
             ModelError: The run failed, or there is no model.
         """
+        return self._value(self.variables.decode(x))
+
+    def _value(self, values: dict[str, float]) -> float:
         if self.model is None:
             raise ModelError("a point can be evaluated if there is a model", f"{self.path.name} has none")
-        values = self.variables.decode(x)
         outcome = self.model.call(values) if isinstance(self.model, Function) else self.model.run(values, 0)
         if outcome.failed:
             raise ModelError("a run of the model must have a value", f"at {values} it has none: {outcome.failure}")
@@ -157,7 +180,8 @@ def read_problem_file(path: str | Path) -> ProblemFile:
         path: The file. Nothing in it is run.
 
     Returns:
-        What it says; its `problem` can be solved by `minimize` like any other, its objective runs the model.
+        What it says; its `problem` can be solved by `minimize` like any other, its objective runs the model. Everything
+        in it is in the file's units.
 
     Raises:
         ProblemFileError: With every mistake that was found, its line, the rule and the fix.
@@ -191,7 +215,7 @@ def read_problem_file(path: str | Path) -> ProblemFile:
 def _check_whole(sheet: Sheet, made: ProblemFile) -> None:
     """Note what only all of it together shows."""
     try:
-        _ = made.problem
+        _ = made.scaled_problem
     except RobustforgeError as error:  # a box too wide or too narrow for the tolerance
         found = re.search(r"variable (\d+)", error.fact)
         where = f"variables.{made.variables.names[int(found[1])]}" if found else "variables"
@@ -354,11 +378,11 @@ def _model_to_dict(model: Command | Function | None) -> dict[str, Any] | None:
     if model is None:
         return None
     if isinstance(model, Function):
-        return {"function": model.target, "time_limit": model.time_limit}
-    files = {name: hashlib.sha256((model.here / name).read_bytes()).hexdigest()[:16] for name in model.files}
+        return {"function": model.target, "time_limit": model.time_limit, "files": fingerprints(model)}
     return {
         "command": list(model.arguments),
-        "templates": files,
+        "templates": {name: fingerprint(model.here / name) for name in model.files},
+        "files": fingerprints(model),
         "json": model.json,
         "stdin": model.stdin,
         "result": json.loads(json.dumps(model.reading.__dict__)),

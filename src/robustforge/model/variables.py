@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from robustforge.problem import Ball, Box, UncertaintySet
+from robustforge.problem.real import from_log
 
 Floats = npt.NDArray[np.float64]
 
@@ -118,7 +119,7 @@ class Variable:
 
     def decode(self, seen: float) -> float:
         """Return a value in the user's unit; of a logarithm to 15 digits, so that 1000 is not 999.9999999999998."""
-        return float(f"{math.exp(seen):.15g}") if self.logarithmic else float(seen)
+        return from_log(seen) if self.logarithmic else float(seen)
 
     def built(self, value: float) -> tuple[float, float]:
         """Return between what the variable can lie once it is built, if the design says so."""

@@ -2,6 +2,7 @@
 
 from robustforge.problem.families import as_problems
 from robustforge.problem.problem import Outside, Problem, Suite, Variant, problem, problems
+from robustforge.problem.real import RealProblem
 from robustforge.problem.sets import Ball, Box, UncertaintySet
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "Box",
     "Outside",
     "Problem",
+    "RealProblem",
     "Suite",
     "UncertaintySet",
     "Variant",

@@ -26,4 +26,4 @@ def as_problems(given: Problem | Iterable[Problem]) -> tuple[Problem, ...]:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ProblemError("problems must have different names", f"{twice!r} is there twice", "Set Problem(name=...)")
-    return problems
+    return tuple(each.scaled for each in problems)  # as the search sees them: only values are compared

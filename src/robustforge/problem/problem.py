@@ -59,6 +59,8 @@ class Problem:
         outside: What happens to points outside the box: "evaluate" them, "clip" them to it, or "shrink" the box of the
             designs so that there are none.
         name: How the problem is called in tables.
+        vectorized: Whether `fun` takes an array (n, k) of k points and returns their k values. It is then called from
+            Python, once for each batch.
 
     Example:
         >>> import robustforge as rf
@@ -75,6 +77,7 @@ class Problem:
         *,
         outside: Outside = "evaluate",
         name: str = "",
+        vectorized: bool = False,
     ) -> None:
         if not callable(fun):
             raise ProblemError("the objective must be callable", f"got {fun!r}", "Pass a function of a 1-D array")
@@ -86,9 +89,10 @@ class Problem:
             raise UnknownNameError("policy for `outside`", str(outside), get_args(Outside), "robustforge solve --help")
         self.fun = fun
         self.lower, self.upper = read_bounds(bounds)
-        self.uncertainty = uncertainty
+        self.uncertainty: UncertaintySet = uncertainty
         self.outside: Outside = outside
         self.name = name or getattr(fun, "__name__", "objective")
+        self.vectorized = bool(vectorized)
         self.data: Floats = np.empty(0)
         self.takes_data = False
         self._recipe: tuple[Any, ...] | None = None
@@ -108,6 +112,19 @@ class Problem:
         return np.clip(low, self.lower, self.upper), np.clip(high, self.lower, self.upper)
 
     @property
+    def scaled(self) -> Problem:
+        """The problem as the search sees it: itself, but for tolerances in percent, which make some variables logs."""
+        return self
+
+    def to_scaled(self, x: Any) -> Floats:
+        """Return points (n,) or (k, n) as the search sees them."""
+        return np.asarray(x, dtype=np.float64)
+
+    def from_scaled(self, x: Any) -> Floats:
+        """Return points (n,) or (k, n) that the search sees in the units of the problem."""
+        return np.asarray(x, dtype=np.float64)
+
+    @property
     def is_test_problem(self) -> bool:
         """Whether it is one of ours, which never change, and not of the user's."""
         return self._recipe is not None
@@ -121,12 +138,14 @@ class Problem:
 
     def __call__(self, x: Any) -> Any:
         point = np.array(x, dtype=np.float64)
+        if self.vectorized and point.ndim == 1:
+            return np.asanyarray(self.fun(point[:, None]))[0]
         return self.fun(point, self.data) if self.takes_data else self.fun(point)
 
     @cached_property
     def compiled(self) -> CompiledObjective | None:
-        """The objective as machine code with its data, or `None` if it is Python."""
-        if not isinstance(self.fun, Dispatcher):
+        """The objective as machine code with its data, or `None` if it is Python or takes many points at once."""
+        if self.vectorized or not isinstance(self.fun, Dispatcher):
             return None
         if self.takes_data:
             self.fun.compile((float64[::1], float64[::1]))
@@ -137,10 +156,10 @@ class Problem:
         if self._recipe is not None:  # a test problem is made again, which is faster than sending its machine code
             return problem, self._recipe
         arguments = (self.fun, list(zip(self.lower.tolist(), self.upper.tolist(), strict=True)), self.uncertainty)
-        return _made_again, (*arguments, self.outside, self.name)
+        return _made_again, (*arguments, self.outside, self.name, self.vectorized)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of the problem but its objective as plain data."""
+        """Return all of the problem but its objective as plain data; `vectorized` only if it is."""
         return {
             "name": self.name,
             "dimension": self.dimension,
@@ -148,6 +167,7 @@ class Problem:
             "upper": _shortened(self.upper),
             "uncertainty": repr(self.uncertainty),
             "outside": self.outside,
+            **({"vectorized": True} if self.vectorized else {}),
         }
 
     def __repr__(self) -> str:
@@ -231,8 +251,10 @@ def problems(suite: Suite = "paper") -> tuple[str, ...]:
     return tuple(FUNCTIONS if suite == "paper" else HELD_OUT)
 
 
-def _made_again(fun: Any, bounds: Any, uncertainty: UncertaintySet, outside: Outside, name: str) -> Problem:
-    return Problem(fun, bounds, uncertainty, outside=outside, name=name)
+def _made_again(
+    fun: Any, bounds: Any, uncertainty: UncertaintySet, outside: Outside, name: str, vectorized: bool = False
+) -> Problem:
+    return Problem(fun, bounds, uncertainty, outside=outside, name=name, vectorized=vectorized)
 
 
 def _shortened(bounds: Floats) -> float | list[float]:

@@ -68,7 +68,7 @@ class Attack:
                 "only a search that has come to a design can be verified", fact, "`solve` goes on with it"
             )
         self.search, self.result = search, result
-        self._neighbourhood = Neighbourhood(search.file.problem, result.x)
+        self._neighbourhood = Neighbourhood(search.file.scaled_problem, result.x)
         self._rows = {e.number: e for e in search.store.evaluations(search.experiment) if e.part == VERIFY}
         self._points, self._known = known_within(self._neighbourhood, result.history)
         self.knowledge = Knowledge(self._neighbourhood.units(self._points), self._known)

@@ -64,15 +64,20 @@ class Search:
         self._replay()
 
     @classmethod
-    def open(cls, file: ProblemFile, store: Store) -> Search:
+    def open(cls, file: ProblemFile, store: Store, accept_changes: bool = False) -> Search:
         """Begin a search, or go on with the one of this name.
+
+        Args:
+            file: The problem.
+            store: Where the runs are, or will be.
+            accept_changes: Whether the stored runs still hold although files of the model have changed.
 
         Raises:
             StoreError: There is one of this name with other settings, or it cannot be gone on with.
         """
         heuristic = heuristic_of(file)
         settings = settings_of(file, heuristic)
-        experiment = store.find(file.name, SEARCH, settings, {})
+        experiment = _found(store, file.name, settings, accept_changes)
         if experiment is None:
             known = _earlier(file)
             made = _optimizer(file, heuristic, known)  # raises for what cannot be searched, before anything is stored
@@ -87,13 +92,13 @@ class Search:
 
         Raises:
             UnknownNameError: There is none of this name.
-            StoreError: It is about another problem.
+            StoreError: It is about another problem, or files of its model have changed.
         """
         experiment = store.experiment(file.name, SEARCH)
         kept = {key: experiment.settings[key] for key in ("budget", "seed", "on_failure", "retries")}
         heuristic = Heuristic.from_json(json.dumps(experiment.settings["heuristic"]))
         file = replace(file, **kept, data=None)
-        store.find(file.name, SEARCH, {**settings_of(file, heuristic), "data": experiment.settings["data"]}, {})
+        _found(store, file.name, {**settings_of(file, heuristic), "data": experiment.settings["data"]})
         known = [each for each in store.evaluations(experiment) if each.part == KNOWN]
         return cls(file, store, experiment, _optimizer(file, heuristic, known))
 
@@ -202,7 +207,8 @@ class Search:
         return ObjectiveError(
             'under on_failure = "raise" every run of the model must have a value',
             f"run {failed[0].number} has none: {failed[0].failure}",
-            f"Mend it and give the same command again, or choose another policy under another name{_said(failed[0])}",
+            "Fix it and give the same command again, with --accept-changes if its files have changed; or choose "
+            f"another policy under another name{_said(failed[0])}",
         )
 
     def result(self) -> OptimizeResult:
@@ -292,6 +298,45 @@ def _said(row: Evaluation) -> str:
     return f". Its last words:\n{row.tail.strip()}" if row.tail.strip() else ""
 
 
+def _found(store: Store, name: str, settings: dict[str, Any], accept_changes: bool = False) -> Experiment | None:
+    """Return the search of a name to go on with, or `None`; refuse other settings, and a model whose files changed."""
+    known = {experiment.name: experiment for experiment in store.experiments(SEARCH)}.get(name)
+    if known is None or not (known.settings.get("model") and settings["model"]):
+        return store.find(name, SEARCH, settings, {})
+    before, now = known.settings["model"], settings["model"]
+    rest = {key: value for key, value in now.items() if key not in _FILES}
+    same = {**rest, **{key: before[key] for key in _FILES if key in before}}  # an older store may not have them all
+    store.find(name, SEARCH, {**settings, "model": same}, {})
+    changed = _changed_files(before, now)
+    if not changed:
+        return known
+    if not accept_changes and any(each.part != KNOWN for each in store.evaluations(known)):
+        raise StoreError(
+            "the stored runs of a search must come from the model as it is now",
+            f"since {name!r} began, {' and '.join(changed)}",
+            "Undo that, or begin anew under another --name. If the stored runs still hold, say so by "
+            "`solve --accept-changes`; a file that the model writes belongs into {dir}",
+        )
+    store.change_settings(known, settings)
+    return store.experiment(name, SEARCH)
+
+
+_FILES = ("templates", "files")
+"""The entries of a model that hold fingerprints of files."""
+
+
+def _changed_files(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Return what happened to the files of a model, in words; those that an older store does not know do not count."""
+    told = []
+    for key in (each for each in _FILES if each in before):
+        known, found = before[key], now.get(key, {})
+        for name in sorted({*known, *found}):
+            if known.get(name) != found.get(name):
+                verb = "is new" if name not in known else "is gone" if name not in found else "has changed"
+                told.append(f"{name} {verb}")
+    return told
+
+
 def settings_of(file: ProblemFile, heuristic: Heuristic) -> dict[str, Any]:
     """Return all that decides the outcome of a search."""
     return {
@@ -309,7 +354,7 @@ def heuristic_of(file: ProblemFile) -> Heuristic:
     """Return who searches: by name, from a file that may lie beside the problem file, or the default."""
     beside = file.path.parent / file.heuristic
     named = str(beside) if file.heuristic.endswith(".json") and beside.is_file() else file.heuristic
-    return resolve_heuristic(named or None, file.problem, file.budget)
+    return resolve_heuristic(named or None, file.scaled_problem, file.budget)
 
 
 def _earlier(file: ProblemFile) -> list[Evaluation]:
@@ -325,7 +370,7 @@ def _earlier(file: ProblemFile) -> list[Evaluation]:
 def _optimizer(file: ProblemFile, heuristic: Heuristic, known: list[Evaluation]) -> Optimizer:
     values = [file.sign * each.value for each in known]
     return Optimizer(
-        file.problem,
+        file.scaled_problem,
         budget=file.budget,
         heuristic=heuristic,
         rng=file.seed,

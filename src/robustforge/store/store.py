@@ -117,6 +117,12 @@ class Store(Database):
             text = "DELETE FROM evaluation WHERE experiment = ? AND part = ? AND number = ?"
             self._connection.execute(text, (experiment.id, part, number))
 
+    def change_settings(self, experiment: Experiment, settings: Mapping[str, Any]) -> None:
+        """Replace the settings of an experiment: where somebody says that its runs hold for these as well."""
+        with self._transaction():
+            text = "UPDATE experiment SET settings = ? WHERE id = ?"
+            self._connection.execute(text, (json.dumps(settings), experiment.id))
+
     def forget_search(self, experiment: Experiment) -> None:
         """Take a search back with all its runs: of a model that never had a value."""
         with self._transaction():

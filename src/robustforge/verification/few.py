@@ -44,12 +44,13 @@ def attack(problem: Problem, x: Any, budget: int = 200, *, known: Any = None, wo
     design = checked_design(problem, x)
     if not isinstance(budget, (int, np.integer)) or isinstance(budget, bool) or budget < 1:
         raise ProblemError("`budget` must be an integer of at least 1", f"got {budget!r}", "Pass e.g. budget=200")
+    given, problem, design = problem, problem.scaled, problem.to_scaled(design)
     around = Neighbourhood(problem, design, cores=1)
-    with executor_of(workers, False, problem.compiled is not None) as executor:
-        objective = Objective(problem, (), False, True, executor)
+    with executor_of(workers, problem.vectorized, problem.compiled is not None) as executor:
+        objective = Objective(problem, (), problem.vectorized, True, executor)
         first: list[float] = []
         objective.values(design[None], first)
-        points_known, values_known = known_within(around, known)
+        points_known, values_known = known_within(around, given, known)
         where, values = np.concatenate([design[None], points_known]), np.append(first, values_known)
         knowledge, spent = Knowledge(around.units(where), values), 1
         probe = probing(knowledge, around.is_box)
@@ -64,4 +65,4 @@ def attack(problem: Problem, x: Any, budget: int = 200, *, known: Any = None, wo
                 points = None
     k = int(np.argmax(values))
     point = where[k] if values[k] >= knowledge.worst else around.place(knowledge.where[None])[0]
-    return WorstCase(knowledge.worst, point.copy(), spent)
+    return WorstCase(knowledge.worst, given.from_scaled(point), spent)

@@ -20,6 +20,7 @@ from numba import boolean, float64, types
 
 from robustforge.core.compiler import compiled
 from robustforge.core.random import Stream
+from robustforge.engine.objective import Objective
 from robustforge.engine.optimizer import OnFailure, failure_error
 from robustforge.problem import Problem
 from robustforge.verification import drawing
@@ -156,11 +157,17 @@ class Neighbourhood:
             except Exception:  # raised by the objective at some point: then point by point
                 if on_failure == "raise":
                     raise
-        return np.array([_value(p, self._placed(offset), on_failure) for offset in offsets])
+        return self._called(self._placed(offsets), strict=on_failure == "raise")
 
-    def _placed(self, offset: Floats) -> Floats:
-        point: Floats = self.centre + self.radii * offset
-        return np.clip(point, self.problem.lower, self.problem.upper) if self.clip else point
+    def _placed(self, offsets: Floats) -> Floats:
+        points: Floats = self.centre + self.radii * offsets
+        return np.clip(points, self.problem.lower, self.problem.upper) if self.clip else points
+
+    def _called(self, points: Floats, strict: bool = True) -> Floats:
+        """Return the values of points (k, n) by calls from Python: one for all if the objective is vectorised."""
+        values: list[float] = []
+        Objective(self.problem, (), self.problem.vectorized, strict).values(points, values)
+        return np.array(values)
 
     def on_all_cores(self, work: Callable[[Any], T], pieces: Iterable[Any]) -> Iterator[T]:
         """Do the work for every piece, and return the results in the order of the pieces.
@@ -184,8 +191,7 @@ class Neighbourhood:
             nothing, unit = np.zeros(points.shape[1]), np.ones(points.shape[1])
             _evaluate(np.ascontiguousarray(points), nothing, unit, False, nothing, nothing, fun, data, values)
         else:
-            for k, point in enumerate(points):
-                values[k] = _number(self.problem(point), point)
+            values = self._called(points)
         failed = np.flatnonzero(np.isnan(values) | (values == -np.inf))
         if failed.size:
             raise failure_error(points[failed[0]].copy(), "NaN or -inf")
@@ -199,24 +205,6 @@ def _highest(values: Floats, count: int) -> npt.NDArray[np.intp]:
     least = np.partition(values, values.size - count)[values.size - count]
     places = np.flatnonzero(values >= least)  # a few more, if some are equal to the last
     return places[np.argsort(-values[places], kind="stable")[:count]]
-
-
-def _value(problem: Problem, point: Floats, on_failure: OnFailure) -> float:
-    """Return the value of a Python objective; NaN for what is none, unless that is to be raised."""
-    try:
-        return _number(problem(point), point)
-    except Exception as error:
-        if on_failure == "raise" or isinstance(error, MemoryError):
-            raise
-        return np.nan
-
-
-def _number(value: Any, point: Floats) -> float:
-    """Return what is a real number, or an array of one, as a float."""
-    array = np.asarray(value) if not isinstance(value, (str, bytes)) else np.asarray(None)
-    if array.size == 1 and array.dtype.kind in "fiub":
-        return float(array.reshape(()))
-    raise failure_error(point.copy(), f"{value!r}, which is no real number")
 
 
 @compiled

@@ -99,17 +99,18 @@ def verify(
     """
     design = checked_design(problem, x)
     count = _checked_samples(samples)
-    neighbourhood = Neighbourhood(problem, design, cores)
+    design = problem.to_scaled(design)
+    neighbourhood = Neighbourhood(problem.scaled, design, cores)
     nominal = float(neighbourhood.evaluate(design[None])[0])
     values, points = _worst_of_sample(neighbourhood, count, stream(rng))
-    sampled = WorstCase(float(values[0]), points[0].copy(), count)
+    sampled = WorstCase(float(values[0]), problem.from_scaled(points[0].copy()), count)
     if not attack:
         return Verification(nominal, sampled, None)
-    points_known, values_known = known_within(neighbourhood, known)
+    points_known, values_known = known_within(neighbourhood, problem, known)
     values, points = _worst(np.append(values, values_known), np.concatenate([points, points_known]))
     target = find_worst(neighbourhood, np.concatenate([points, design[None]]))
-    found = WorstCase(target.worst, neighbourhood.place(target.where[None])[0], target.nfev)
-    for value, point in ((float(values[0]), points[0]), (nominal, design)):
+    found = WorstCase(target.worst, problem.from_scaled(neighbourhood.place(target.where[None])[0]), target.nfev)
+    for value, point in ((float(values[0]), problem.from_scaled(points[0])), (nominal, problem.from_scaled(design))):
         if value > found.fun:  # by a rounding error: the attack begins with these points
             found = WorstCase(value, point.copy(), target.nfev)
     return Verification(nominal, sampled, found)
@@ -136,19 +137,21 @@ def _worst(values: Floats, points: Floats) -> tuple[Floats, Floats]:
     return values[worst], points[worst]
 
 
-def known_within(neighbourhood: Neighbourhood, known: Any) -> tuple[Floats, Floats]:
-    """Return those earlier evaluations that lie in the set: points (k, n) and values (k,).
+def known_within(neighbourhood: Neighbourhood, problem: Problem, known: Any) -> tuple[Floats, Floats]:
+    """Return those earlier evaluations that lie in the set: points as the search sees them (k, n), and values (k,).
 
     Args:
         neighbourhood: The set around the design.
+        problem: In whose units the earlier evaluations are.
         known: A history, points and their values, or `None`.
     """
     if isinstance(known, History):
         has_value = ~np.isnan(known.fun)
         known = known.x[has_value], known.fun[has_value]
-    given = as_known(known, neighbourhood.problem)
-    near = neighbourhood.holds(given.x)
-    return given.x[near], given.values[near]
+    given = as_known(known, problem)
+    points = problem.to_scaled(given.x)
+    near = neighbourhood.holds(points)
+    return points[near], given.values[near]
 
 
 def checked_design(problem: Any, x: Any) -> Floats:
@@ -167,9 +170,7 @@ def checked_design(problem: Any, x: Any) -> Floats:
     wrong = np.flatnonzero(~np.isfinite(design))
     if wrong.size:
         raise ProblemError("`x` must be finite", f"x[{wrong[0]}] is {design[wrong[0]]}", "Pass the design itself")
-    space, offset = problem.space, problem.geometry.offset
-    middle, slack = space.centre - offset, 1e-9 * (problem.upper - problem.lower)
-    lower, upper = middle + space.lower * space.scale, middle + space.upper * space.scale
+    (lower, upper), slack = problem.design_box, 1e-9 * (problem.upper - problem.lower)
     wrong = np.flatnonzero((design < lower - slack) | (design > upper + slack))
     if wrong.size:
         k = int(wrong[0])

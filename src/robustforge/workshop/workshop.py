@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from typing import Any, Generic, Protocol, TypeVar
 
 from robustforge.errors import ExecutionError, RobustforgeError
 from robustforge.execution.deaths import NotStarted, OutOfTime, WorkerError, death_of
+from robustforge.execution.waiting import first_done, submitted
 from robustforge.workshop.crew import Crew
 
 SECONDS_PER_CHUNK = 0.3
@@ -86,8 +87,8 @@ class Workshop(Generic[T, R]):
             while waiting or inquiry.suspects or flying:
                 while (waiting or inquiry.suspects) and len(flying) < inquiry.most(2 * self._crew.width):
                     chunk = inquiry.next() or self._next_chunk(waiting)
-                    flying[self._crew.executor.submit(*self._order(chunk))] = chunk
-                for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                    flying[submitted(self._crew.executor, *self._order(chunk))] = chunk
+                for future in first_done(flying, self._crew.executor):
                     chunk = flying.pop(future)
                     error = future.exception()
                     if error is None:
