@@ -70,7 +70,7 @@ class Attack:
         self.search, self.result = search, result
         self._neighbourhood = Neighbourhood(search.file.scaled_problem, result.x)
         self._rows = {e.number: e for e in search.store.evaluations(search.experiment) if e.part == VERIFY}
-        self._points, self._known = known_within(self._neighbourhood, result.history)
+        self._points, self._known = known_within(self._neighbourhood, self._neighbourhood.problem, result.history)
         self.knowledge = Knowledge(self._neighbourhood.units(self._points), self._known)
         self.runs = self.failures = 0
 
