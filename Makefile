@@ -10,7 +10,7 @@ demo: $(READY)  ## breed a heuristic and use it, with what it prints explained
 	$(PYTHON) examples/demo.py
 
 test: $(READY)  ## all tests, on two cores
-	$(PYTHON) -c "from robustforge.engine import machine; machine.prepare()"
+	$(PYTHON) -c "from robustforge.engine import compilation; compilation.prepare_all()"
 	$(PYTHON) -m pytest -n 2 --dist worksteal
 
 check: $(READY)  ## format, lint, types, layers

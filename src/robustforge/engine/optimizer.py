@@ -13,10 +13,10 @@ from scipy.optimize import OptimizeResult
 
 from robustforge.core.random import Seed, stream
 from robustforge.core.state import FAILED, RAISE, Readings
-from robustforge.engine import machine, memory, saving
+from robustforge.engine import compilation, machine, memory, saving
 from robustforge.engine.known import Known, as_known
 from robustforge.engine.result import design_of, make_result
-from robustforge.engine.setup import checked_budget, make_arrays
+from robustforge.engine.setup import checked_budget, link_outer, make_arrays
 from robustforge.errors import ObjectiveError, ProblemError, TellError, UnknownNameError
 from robustforge.heuristic import Heuristic, heuristic
 from robustforge.heuristic.presets import default_name
@@ -92,7 +92,7 @@ class Optimizer:
             raise ProblemError("`retries` must be a non-negative integer", f"got {retries!r}", "Pass e.g. retries=1")
         self.on_failure, self.retries, self.readings = on_failure, int(retries), readings or Readings()
         self.seed, self.known = stream(rng), as_known(known, self.problem)
-        machine.prepare()
+        compilation.prepare()
         self.arrays = make_arrays(self.problem, self.heuristic, self.budget, self.seed, self.readings, self.known)
         self._tally = self.arrays["tally"]
         self._tally["on_failure"] = get_args(OnFailure).index(on_failure)
@@ -225,8 +225,18 @@ class Optimizer:
     def _advance(self) -> None:
         self._digest.update(self.arrays["batch_x"][: self._told.size].tobytes())
         self._told = np.zeros(0, np.bool_)
-        self._told = np.zeros(int(machine.advance(self.state)), np.bool_)
+        self._told = np.zeros(self.advance(), np.bool_)
         self.raise_failure()
+
+    def advance(self) -> int:
+        """Let the machine go on until it needs values, linking what it needs; return what `machine.advance` does."""
+        while (size := int(machine.advance(self.state))) == machine.UNLINKED:
+            self.link()
+        return size
+
+    def link(self) -> None:
+        """Compile the outer search that is about to begin."""
+        link_outer(self.arrays, self.heuristic)
 
 
 def as_problem(fun: Any, bounds: Any, uncertainty: UncertaintySet | None, outside: Outside | None) -> Problem:
