@@ -16,11 +16,11 @@ demo: $(READY)  ## evolve a heuristic and use it, with what it prints explained
 	$(BIN)/python examples/demo.py
 
 test: $(READY)  ## all tests, on two cores
-	$(BIN)/python -c "from robustforge.engine import machine; machine.prepare()"
+	$(BIN)/python -c "from robustforge.engine import compilation; compilation.prepare_all()"
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 quick: $(READY)  ## the tests that another version of Python is most likely to break
-	$(BIN)/python -c "from robustforge.engine import machine; machine.prepare()"
+	$(BIN)/python -c "from robustforge.engine import compilation; compilation.prepare_all()"
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(QUICK)
 
 check: $(READY)  ## format, lint, types, layers

@@ -27,7 +27,7 @@ from robustforge.components import (
     WidthClamp,
 )
 from robustforge.core.state import Readings
-from robustforge.engine import machine
+from robustforge.engine import compilation, machine
 from robustforge.verification import verify
 from tune import paper_means
 
@@ -135,8 +135,9 @@ def excess(setting: Setting, dimension: int, run: int) -> float:
         assert compiled is not None
         key = np.random.SeedSequence([7, number, run])
         search = rf.Optimizer(problem, None, 2000, heuristic, key, readings=readings(problem))
-        while machine.run(search.state, machine.advance, *compiled, 1000) != machine.OVER:
-            pass
+        while (why := machine.run(search.state, machine.advance, *compiled, 1000)) != machine.OVER:
+            if why == machine.UNLINKED:
+                search.link()
         value = verify(problem, search.result().x, 10_000, rng=key.spawn(1)[0], attack=False).sampled.fun
         total.append(min(3.0, (value - mean) / abs(mean)))
     return float(np.mean(total))
@@ -148,7 +149,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
-    machine.prepare()
+    compilation.prepare_all()
     base = rf.heuristic(f"paper/{args.dimension}d/general")
     with ThreadPoolExecutor(args.threads) as pool:
         for rows in (general_rows(base), champion_rows(args.dimension), stuck_rows(base)):

@@ -39,10 +39,10 @@ def text_of(path: Path, lines: int = 1, seconds: float = 30.0) -> str:
 FORKING = """
 import json, os, resource, signal, sys
 from robustforge.cli import main
-from robustforge.engine import machine
+from robustforge.engine import compilation
 from robustforge.cli import designs, models
 
-machine.prepare()
+compilation.prepare_all()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for line in sys.stdin:
     order = json.loads(line)

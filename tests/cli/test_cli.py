@@ -52,9 +52,9 @@ def as_json(*arguments, **options):
 def spawn(*arguments, **options):
     """Start a command in a process of its own; it says "ready" on stderr once the engine is compiled."""
     code = (
-        "import sys; from robustforge.engine import machine; from robustforge.cli import main; "
+        "import sys; from robustforge.engine import compilation; from robustforge.cli import main; "
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "machine.prepare(); print('ready', file=sys.stderr, flush=True); main()"
+        "compilation.prepare_all(); print('ready', file=sys.stderr, flush=True); main()"
     )
     environment = {**os.environ, "ROBUSTFORGE_QUIET": "1"}
     return subprocess.Popen([sys.executable, "-c", code, *arguments], env=environment, text=True, **options)

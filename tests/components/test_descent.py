@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import robustforge as rf
-from robustforge.components.descent import find_direction
+from robustforge.components.descent import direction_away
 
 
 def directed(points, values, sigma=0.5, sigma_limit=0.01, uncertainty=None):
@@ -18,7 +18,7 @@ def directed(points, values, sigma=0.5, sigma_limit=0.01, uncertainty=None):
     arrays["points"][:count], arrays["values"][:count] = points, values
     arrays["near"][:count] = range(count)
     arrays["x"][0] = 0.0
-    find_direction(search.state, 0, count, sigma, sigma_limit)
+    direction_away(search.state, 0, count, sigma, sigma_limit)
     return (arrays["direction"][0].copy(), arrays["rho"][0]) if arrays["directed"][0] else None
 
 

@@ -30,7 +30,7 @@ def iterations(heuristic: rf.Heuristic):
     search = rf.Optimizer([(-3, 5)] * 6, rf.Ball(0.5), 400, heuristic, 1)
     arrays, sizes = search.arrays, []
     arrays["tally"]["pause"] = 1
-    while (size := machine.advance(search.state)) != machine.OVER:
+    while (size := search.advance()) != machine.OVER:
         if size == machine.PAUSED:
             yield arrays, sizes
             sizes = []

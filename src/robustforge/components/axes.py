@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from robustforge.core.compiler import compiled
-from robustforge.core.state import Floats, Plan, State, StateField
+from robustforge.core.state import Floats, Plan, State, StateField, fill
 
 GRID = 256
 """Points of an axis at which its emulator is evaluated."""
@@ -104,7 +104,7 @@ def emulate(s: State, i: int) -> float:
         else:
             s.axis_new[i, 0], s.axis_new[i, 1] = 0, GRID - 1
     if count < 2 or not low < high:
-        grid[:] = low if low < np.inf else 0.0
+        fill(grid, low if low < np.inf else 0.0)
         s.axis_range[i] = 0.0
         return 0.0
     ceiling, changed = high + (high - low), s.axis_new[i]

@@ -70,7 +70,8 @@ def _start_lines(s: State) -> None:
     lines.round = 0
     lines.next = 0
     s.multiplier[0] = 0.0
-    s.axis_count[:] = 0
+    for i in range(n):
+        s.axis_count[i] = 0
     _place_base(s)
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from robustforge.core.compiler import compiled, inlined
+from robustforge.core.compiler import call, compiled, inlined
 from robustforge.core.component import Component, Range
 from robustforge.core.hull import NO_DIRECTION, minimum_norm
 from robustforge.core.random import uniform
@@ -62,6 +62,12 @@ class DescentDirections(Component):
 
 @compiled
 def find_direction(s: State, j: int, found: int, sigma: float, sigma_limit: float) -> None:
+    """Find the direction of agent `j`, by the address of `direction_away`, which only some heuristics need."""
+    call(s.routines[0].find_direction, s, j, found, sigma, sigma_limit)
+
+
+@compiled
+def direction_away(s: State, j: int, found: int, sigma: float, sigma_limit: float) -> None:
     """Find the direction of agent `j` from the first `found` points of `s.near`; `s.directed[j]` says if there is one.
 
     Sigma is halved, down to its limit, until the high-cost points leave a direction open.

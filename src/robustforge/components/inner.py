@@ -17,7 +17,7 @@ from numba import float64, int64
 from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Component, Range
 from robustforge.core.random import Stream, below, in_unit_ball, in_unit_box, uniform
-from robustforge.core.state import Array, Floats, Plan, State, StateField, copy
+from robustforge.core.state import Array, Floats, Plan, State, StateField, copy, fill
 
 STATE_FIELDS = (
     StateField("inner_x", np.float64, lambda p: (p.agents * p.members, p.dimension)),
@@ -108,7 +108,7 @@ def _propose_sample(s: State, j: int, room: int) -> None:
 def propose_itself(s: State, j: int, room: int) -> None:
     """Put the candidate itself into the batch."""
     offset = s.batch_y[s.tally[0].batch]
-    offset[:] = 0.0
+    fill(offset, 0.0)
     put(s, j, 0, offset)
 
 

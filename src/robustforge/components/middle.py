@@ -17,7 +17,7 @@ import numpy as np
 from robustforge.core.compiler import call, compiled
 from robustforge.core.component import Component, Range
 from robustforge.core.history import neighbours, worst_of
-from robustforge.core.state import DONE, PARTIAL, State, StateField, copy, in_box, random_point
+from robustforge.core.state import DONE, PARTIAL, State, StateField, copy, fill, in_box, random_point
 
 MIDDLE, AVERAGE, BEST, EARLIER = range(4)
 """What a search with a middle keeps: the middle, its average, the best candidate, the best of the starts before."""
@@ -114,7 +114,7 @@ def begin(s: State) -> None:
     m.begun = spent_so_far(s)
     m.until = m.begun + (t.allowance - m.begun) / left
     m.averaged = 0.0
-    s.middle_sum[:] = 0.0
+    fill(s.middle_sum, 0.0)
     s.kept[MIDDLE], s.kept[AVERAGE], s.kept[BEST] = np.inf, np.inf, np.inf
     if m.number == 0:
         s.kept[EARLIER] = np.inf
@@ -129,7 +129,7 @@ def begin(s: State) -> None:
 @compiled
 def end_radius(s: State, share: float) -> None:
     """Write to `s.radius` how far a shell reaches along each variable that is `share` of the uncertainty set."""
-    s.radius[:] = 0.0
+    fill(s.radius, 0.0)
     for i in s.active:
         s.radius[i] = share if s.tally[0].is_box == 1 else share / math.sqrt(float(s.active.size))
     for i in s.exact:
@@ -239,7 +239,7 @@ def _place_afar(s: State) -> None:
         if nearest > furthest:
             furthest = nearest
             copy(tried, middle)
-    s.middle_sum[:] = 0.0
+    fill(s.middle_sum, 0.0)
 
 
 @compiled

@@ -19,7 +19,7 @@ from robustforge.components.outer import Outer, Steps
 from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Range
 from robustforge.core.random import normal
-from robustforge.core.state import STOPPED, Plan, State, StateField
+from robustforge.core.state import STOPPED, Plan, State, StateField, fill
 
 SEPARABLE, FULL = range(2)
 
@@ -38,9 +38,9 @@ STATE_FIELDS = (
 def _begin_strategy(s: State) -> None:
     middle.begin(s)
     s.sigma[0] = s.outer[0].first
-    s.path_sigma[:] = 0.0
-    s.path_spread[:] = 0.0
-    s.spread[:] = 1.0
+    fill(s.path_sigma, 0.0)
+    fill(s.path_spread, 0.0)
+    fill(s.spread, 1.0)
     if s.outer[0].covariance == FULL:
         for i in range(s.tally[0].dimension):
             for k in range(s.tally[0].dimension):

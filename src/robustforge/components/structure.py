@@ -78,6 +78,7 @@ def _judge_sums(s: State) -> None:
             telling += 1
     if additive and 2 * telling >= p.tests:
         s.outer[0] = s.other[0]
+        t.other = 1
         t.group = GROUP
         t.points = 1
         t.as_is = 1

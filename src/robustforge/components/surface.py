@@ -13,7 +13,7 @@ import numpy as np
 
 from robustforge.components import middle
 from robustforge.core.compiler import compiled, inlined
-from robustforge.core.state import Array, Floats, State, StateField, copy
+from robustforge.core.state import Array, Floats, State, StateField, copy, fill
 
 ISOTROPIC, DIAGONAL = range(2)
 
@@ -58,8 +58,9 @@ def remember(s: State, x: Floats, value: float) -> None:
 def forget(s: State) -> None:
     """Begin with no candidates, and with nothing known of the windows."""
     s.archived[0] = 0
-    s.error[:] = 0.0
-    s.models[:] = 0.0
+    fill(s.error, 0.0)
+    for window in range(s.models.shape[0]):
+        fill(s.models[window], 0.0)
 
 
 @inlined
@@ -80,8 +81,9 @@ def fit(s: State) -> bool:
     if not low < high:
         return False
     size = 2 * n + 1 if p.model == DIAGONAL else n + 2
-    s.matrix[:] = 0.0
-    s.solution[:] = 0.0
+    for i in range(size):
+        fill(s.matrix[i], 0.0)
+    fill(s.solution, 0.0)
     weights, newer = 0.0, total
     for window in range(windows):
         older = total - _remembered(s, window)
@@ -97,7 +99,9 @@ def fit(s: State) -> bool:
             return False
     copy(s.models[_best_window(s)], s.solution)
     if windows > 1:
-        s.models[:] *= high - low
+        for window in range(windows):
+            for i in range(size):
+                s.models[window, i] *= high - low
         copy(s.middle, s.modelled[0])
         copy(s.radius, s.modelled[1])
     return True

@@ -7,13 +7,15 @@ a read-only install works. Components are called by their address (`call`), so t
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -26,8 +28,9 @@ from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_KEPT_FOLDERS = 4
-_STAMP = "compiled"
+_KEPT_FOLDERS = 16
+_USED = "used"
+"""The file in a folder of machine code whose time is that of its last use, and which its users have locked."""
 
 
 def compiled(function: F) -> F:
@@ -81,8 +84,35 @@ def address(kernel: Callable[..., Any], argument_types: tuple[Any, ...]) -> int:
 
 @cache
 def _address(kernel: Any, made: Any) -> int:
-    result = kernel.get_compile_result(made)
+    with compiling(kernel):
+        result = kernel.get_compile_result(made)
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+
+
+@contextmanager
+def compiling(kernel: Any) -> Iterator[None]:
+    """Say, once per process, that compiling takes a while if this kernel was never compiled on this machine."""
+    if not is_compiled(kernel):
+        _announce()
+    yield
+    _stamp(kernel).touch()
+
+
+def is_compiled(kernel: Any) -> bool:
+    """Whether the kernel was compiled before, for this fingerprint."""
+    return _stamp(kernel).exists()
+
+
+def _stamp(kernel: Any) -> Path:
+    function = kernel.py_func
+    return cache_folder() / f"{function.__module__}.{function.__qualname__}.compiled"
+
+
+@cache
+def _announce() -> None:
+    if not os.environ.get("ROBUSTFORGE_QUIET"):
+        text = "robustforge: compiling for this machine what is used for the first time (seconds, once)."
+        print(text, file=sys.stderr, flush=True)
 
 
 @cache
@@ -95,6 +125,7 @@ def cache_folder() -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
+            _claim(folder)
             return folder
     except OSError:
         return Path(tempfile.mkdtemp(prefix="robustforge-"))
@@ -116,22 +147,47 @@ def fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def is_first_use() -> bool:
-    """Whether the engine has never been compiled in full for this fingerprint."""
-    return not (cache_folder() / _STAMP).exists()
+def _claim(folder: Path) -> None:
+    """Mark a folder as used now, and as long as this process lives; forget the ones that were unused for longest."""
+    used = folder / _USED
+    is_new = not used.exists()
+    lock = os.open(used, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)  # open, and so locked, until the process ends
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    os.utime(used)
+    if is_new:
+        _forget(folder)
 
 
-def first_use_is_over() -> None:
-    """Take note that everything is compiled, and forget the machine code of all but the last few fingerprints."""
-    (cache_folder() / _STAMP).touch()
-    parent = cache_folder().parent
-    if parent.name != "kernels":
-        return
-    mine = [folder for folder in parent.iterdir() if re.fullmatch("[0-9a-f]{16}", folder.name)]
-    mine.sort(key=lambda folder: folder.stat().st_mtime, reverse=True)
-    for folder in mine[_KEPT_FOLDERS:]:
-        if folder != cache_folder():
+def _forget(mine: Path) -> None:
+    """Delete the machine code of all but the last few fingerprints that were used, but none that a process uses."""
+    folders = [path for path in mine.parent.iterdir() if re.fullmatch("[0-9a-f]{16}", path.name)]
+    folders.sort(key=_last_use, reverse=True)
+    for folder in folders[_KEPT_FOLDERS:]:
+        if folder != mine and not _in_use(folder):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _last_use(folder: Path) -> float:
+    """Return when a folder was last used; by its own time, where it is of a version without marks."""
+    for path in (folder / _USED, folder):
+        with suppress(OSError):
+            return path.stat().st_mtime
+    return 0.0
+
+
+def _in_use(folder: Path) -> bool:
+    """Whether some process that lives has marked the folder."""
+    try:
+        lock = os.open(folder / _USED, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
+    return False
 
 
 def _user_cache() -> Path:

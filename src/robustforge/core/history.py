@@ -3,14 +3,24 @@
 Hits are rare in high dimension, so the question is answered in steps: branch-free filters over a few coordinates, then
 more, in float32, block by block; and the exact distance in float64 for what these leave in doubt. Points whose value is
 unknown (NaN) are never in a neighbourhood; infeasible ones (+inf) are.
+
+No index helps with balls in tens of dimensions, where most of a history lies just outside a ball. So that the cost of
+an evaluation does not grow with the budget, what queries may examine is counted: at least the newest `RECENT` points
+each time, and of the older ones as many as `PER_EVALUATION` for each evaluation so far allow, in all.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from robustforge.core.compiler import compiled, inlined
+from robustforge.core.compiler import call, compiled, inlined
 from robustforge.core.state import BLOCK, Array, Floats, State
+
+RECENT = 2048
+"""Points, the newest, that every query examines: up to this many evaluations, it is the whole history."""
+
+PER_EVALUATION = 512
+"""Older points that queries may examine for each evaluation so far, in all."""
 
 _STEP = 8  # coordinates looked at before it is asked whether a block can be given up
 _FILTERED = 16  # coordinates looked at before the points that are left are looked at one by one,
@@ -34,11 +44,31 @@ def remember(s: State, b: int, value: float) -> None:
 
 @compiled
 def neighbours(s: State, y: Floats) -> int:
-    """Write the places of all points that lie in the set around `y` to `s.near`; return how many there are.
+    """Write the indices of the points that lie in the set around `y` to `s.near`; return how many there are.
+
+    Of a long history the newest part is examined, as far as the work allows.
 
     Args:
         s: The state.
         y: The centre, scaled.
+    """
+    t = s.tally[0]
+    older = max(0, t.spent - RECENT)
+    examined = min(older, max(0, PER_EVALUATION * t.spent - t.examined))
+    t.examined += examined
+    call(s.routines[0].neighbours, s, y, older - examined)
+    return t.near
+
+
+@compiled
+def find_neighbours(s: State, y: Floats, first: int) -> None:
+    """Write the indices of all points from `first` on that lie in the set around `y` to `s.near`, their number to
+    the tally.
+
+    Args:
+        s: The state.
+        y: The centre, scaled.
+        first: The oldest point to examine, rounded down to a whole block.
     """
     stop, is_box = s.tally[0].spent, s.tally[0].is_box == 1
     points, values, near, active, exact = s.points, s.values, s.near, s.active, s.exact
@@ -47,7 +77,7 @@ def neighbours(s: State, y: Floats) -> int:
     gaps = np.empty(BLOCK, np.float32)
     more = min(_FILTERED, active.size)
     found = 0
-    for block in range(0, stop, BLOCK):
+    for block in range(first - first % BLOCK, stop, BLOCK):
         for b in range(BLOCK):
             gaps[b] = np.float32(0.0)
         count, done = BLOCK, 0
@@ -68,7 +98,7 @@ def neighbours(s: State, y: Floats) -> int:
             if (whole and gap < surely) or _holds(points[k], y, active, exact, is_box, edge):
                 near[found] = k
                 found += 1
-    return found
+    s.tally[0].near = found
 
 
 @compiled

@@ -95,7 +95,8 @@ def _scan(
     gram: Floats, count: int, weights: Floats, corral: npt.NDArray[np.int64], size: int, products: Floats
 ) -> tuple[float, int, float]:
     """Return the smallest p.u over all points, whose it is, and |p|^2."""
-    products[:count] = 0.0
+    for m in range(count):
+        products[m] = 0.0
     for k in range(size):
         row = gram[corral[k]]
         for m in range(count):

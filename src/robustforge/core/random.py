@@ -134,7 +134,8 @@ def shuffle(r: Stream, items: npt.NDArray[np.int64]) -> None:
 @compiled
 def in_unit_ball(r: Stream, active: npt.NDArray[np.int64], out: npt.NDArray[np.float64]) -> None:
     """Write a point uniform in the unit ball of the active coordinates to `out`; the others become 0."""
-    out[:] = 0.0
+    for i in range(out.size):
+        out[i] = 0.0
     square = 0.0
     for i in active:
         z = normal(r)
@@ -148,6 +149,7 @@ def in_unit_ball(r: Stream, active: npt.NDArray[np.int64], out: npt.NDArray[np.f
 @compiled
 def in_unit_box(r: Stream, active: npt.NDArray[np.int64], out: npt.NDArray[np.float64]) -> None:
     """Write a point uniform in [-1, 1] of the active coordinates to `out`; the others become 0."""
-    out[:] = 0.0
+    for i in range(out.size):
+        out[i] = 0.0
     for i in active:
         out[i] = 2.0 * uniform(r) - 1.0

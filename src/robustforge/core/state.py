@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import from_dtype, types
+from numba.core import cgutils
+from numba.core.typing.templates import AttributeTemplate
 from numba.experimental import structref
+from numba.extending import infer_getattr, lower_getattr_generic, lower_setattr_generic, models, register_model
 
 from robustforge.core.compiler import compiled
 from robustforge.core.random import uniform
@@ -55,6 +59,7 @@ TALLY = np.dtype(
             "extent",  # evaluations in a complete inner search
             "points",  # how many of them the outer search asks for
             "nominal",  # candidates are evaluated as they are, whatever the inner search
+            "other",  # whether the search that the structure test stands for has taken over
             "as_is",  # whether the outer search wants that
             "budget",  # evaluations in all
             "spent",  # evaluations taken in
@@ -75,6 +80,8 @@ TALLY = np.dtype(
             "found",  # whether there is an incumbent: a point with a robust value
             "barren",  # turns of single agents in a row without an evaluation
             "forced",  # after a scattering nobody is skipped
+            "near",  # points that the last query for neighbours found
+            "examined",  # points of the history older than the newest ones that queries have examined
             "work",  # distances computed for relocations
             "work_limit",
             "relocations",
@@ -110,6 +117,9 @@ class Readings:
     mutated_dimensions: float = 0.5
     first_speed_in_x: bool = False
 
+
+ROUTINES = np.dtype([(name, np.int64) for name in ("neighbours", "find_direction")], align=True)
+"""Where the machine code is of what several kernels call: by its address, so that it is not compiled into each."""
 
 READINGS = np.dtype([(field.name, np.float64) for field in fields(Readings)], align=True)
 
@@ -167,6 +177,7 @@ _F, _I, _B = np.float64, np.int64, np.bool_
 MACHINE_FIELDS = (
     StateField("tally", TALLY, lambda p: (1,)),
     StateField("readings", READINGS, lambda p: (1,)),
+    StateField("routines", ROUTINES, lambda p: (1,)),
     StateField("rng", np.uint64, lambda p: (4,)),
     # the space: scaled box of the agents, and the way back to the user's units
     StateField("lower", _F, lambda p: (p.dimension,)),
@@ -213,7 +224,6 @@ MACHINE_FIELDS = (
 )
 
 
-@structref.register
 class StateType(types.StructRef):
     """The compiled type of a state; one instance, made by `state_type`, serves all heuristics."""
 
@@ -221,6 +231,54 @@ class StateType(types.StructRef):
     def mangling_args(self) -> tuple[str, tuple[()]]:
         """A short name in machine code: the long one, with all fields, would be part of every symbol."""
         return "State", ()
+
+
+register_model(StateType)(models.StructRefModel)
+
+
+@infer_getattr
+class _StateAttributes(AttributeTemplate):
+    """What `s.name` is to a kernel: the array of that name."""
+
+    key = StateType
+
+    def generic_resolve(self, typ: StateType, attr: str) -> Any:
+        return typ.field_dict.get(attr)
+
+
+@lower_getattr_generic(StateType)
+def _load_field(context: Any, builder: Any, typ: StateType, state: Any, attr: str) -> Any:
+    """Load an array of the state by its distance from the first, as one that nobody counts references to.
+
+    Numba's own way spells out the type of the whole state at every access, and counts references to arrays which the
+    state keeps alive anyway: kernels would take twice as long to compile.
+    """
+    array = cgutils.create_struct_proxy(typ.field_dict[attr])(
+        context, builder, value=builder.load(_field_pointer(context, builder, typ, state, attr))
+    )
+    array.meminfo = cgutils.get_null_value(array.meminfo.type)
+    return array._getvalue()
+
+
+@lower_setattr_generic(StateType)
+def _store_field(context: Any, builder: Any, sig: Any, args: Any, attr: str) -> None:
+    """Store an array in a state that is being made, which keeps it alive."""
+    context.nrt.incref(builder, sig.args[1], args[1])
+    builder.store(args[1], _field_pointer(context, builder, sig.args[0], args[0], attr))
+
+
+def _field_pointer(context: Any, builder: Any, typ: StateType, state: Any, attr: str) -> Any:
+    meminfo = cgutils.create_struct_proxy(typ)(context, builder, value=state).meminfo
+    place = cgutils.pointer_add(builder, context.nrt.meminfo_data(builder, meminfo), _offsets(context, typ)[attr])
+    array = context.data_model_manager[typ.field_dict[attr]].get_value_type()
+    return builder.bitcast(place, array.as_pointer())
+
+
+@cache
+def _offsets(context: Any, typ: StateType) -> dict[str, int]:
+    """Return how many bytes after the first field each field of the state lies."""
+    sizes = [context.get_abi_sizeof(context.data_model_manager[field].get_value_type()) for _, field in typ._fields]
+    return dict(zip(typ.field_dict, np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
 
 
 class StateProxy(structref.StructRefProxy):
@@ -296,6 +354,13 @@ def copy(source: Floats, target: Floats) -> None:
     """Copy a row. (A slice assignment would compile the message for rows of unequal length, too.)"""
     for i in range(target.size):
         target[i] = source[i]
+
+
+@compiled
+def fill(row: Array, value: float) -> None:
+    """Set all of a row to a value. (A slice assignment would compile the message for unequal shapes, too.)"""
+    for i in range(row.size):
+        row[i] = value
 
 
 @compiled

@@ -7,17 +7,12 @@ it: one code, bitwise the same answers in every mode.
 
 from __future__ import annotations
 
-import os
-import sys
-from functools import cache
-from threading import Lock
 from typing import Any
 
 import numpy as np
-from numba import float64, int64, types
 
 from robustforge.components.inner import propose_itself
-from robustforge.core.compiler import call, compiled, first_use_is_over, inlined, is_first_use
+from robustforge.core.compiler import call, compiled, inlined
 from robustforge.core.history import neighbours, remember, worst_of
 from robustforge.core.state import (
     BEGINNING,
@@ -43,10 +38,10 @@ from robustforge.core.state import (
     is_inside,
     random_position,
 )
-from robustforge.engine.memory import SLOTS, STATE, kernel_address
 
-OVER, PAUSED, UNFINISHED = 0, -1, -2
-"""What `advance` and `run` return when nothing waits: the run is over, has paused after an iteration, or can go on."""
+OVER, PAUSED, UNFINISHED, UNLINKED = 0, -1, -2, -3
+"""What `advance` and `run` return when nothing waits: the run is over, has paused after an iteration, can go on, or can
+go on once the outer search that begins is linked: its kernels compiled, and their addresses in the state."""
 
 BARREN_LIMIT = 50
 """Turns that everybody has in a row without an evaluation before all are scattered anew."""
@@ -54,7 +49,7 @@ BARREN_LIMIT = 50
 
 @compiled
 def advance(s: State) -> int:
-    """Go on until values are needed: return the size of the batch, or OVER, or PAUSED."""
+    """Go on until values are needed: return the size of the batch, or OVER, PAUSED or UNLINKED."""
     t = s.tally[0]
     _take_in(s)
     while True:
@@ -76,6 +71,8 @@ def advance(s: State) -> int:
                 _check(s)
                 continue
             t.free, t.reserve, t.ending = t.reserve, 0, RUNNING  # nothing to check: go on searching
+        if t.phase == BEGINNING and s.outer[0].start == 0 and t.ending == RUNNING:
+            return UNLINKED
         if t.ending == RUNNING:
             _next_iteration(s)
         if t.ending != RUNNING:
@@ -351,36 +348,6 @@ def _close(s: State) -> None:
 
 @compiled
 def find_near(s: State, y: Any) -> int:
-    """Write the places of all history points in the set around scaled `y` to `s.near`; return how many there are."""
-    return int(neighbours(s, y))
-
-
-def prepare() -> None:
-    """Compile the machine, or read it from the cache. Once per process; on first use all components, too."""
-    with _PREPARING:
-        _prepare()
-
-
-_PREPARING = Lock()
-
-
-@cache
-def _prepare() -> None:
-    first = is_first_use()
-    if first and not os.environ.get("ROBUSTFORGE_QUIET"):
-        print(
-            "robustforge: compiling the engine for this machine, once (about a minute).",
-            file=sys.stderr,
-            flush=True,
-        )
-    step = types.FunctionType(int64(STATE))
-    objective = types.FunctionType(float64(float64[::1], float64[::1]))
-    advance.compile((STATE,))  # type: ignore[attr-defined]
-    run.compile((STATE, step, objective, float64[::1], int64))  # type: ignore[attr-defined]
-    run.disable_compile()  # type: ignore[attr-defined]
-    if first:
-        for slot in SLOTS.values():
-            for component in slot.alternatives():
-                for verb in slot.verbs:
-                    kernel_address(slot, component, verb)
-        first_use_is_over()
+    """Write the indices of all history points in the set around scaled `y` to `s.near`; return how many there are."""
+    call(s.routines[0].neighbours, s, y, 0)
+    return s.tally[0].near

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.optimize import OptimizeResult
 
 from robustforge.core.random import Seed
-from robustforge.engine import machine
+from robustforge.engine import compilation, machine
 from robustforge.engine.arguments import explained
 from robustforge.engine.objective import Objective, executor_of
 from robustforge.engine.optimizer import OnFailure, Optimizer, as_problem
@@ -177,6 +177,7 @@ def _carried_out(search: Optimizer, objective: Objective, callback: Callback | N
 
 def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback | None, looks: Looks) -> None:
     assert search.problem.compiled is not None
+    compilation.prepare_run()
     fun, data = search.problem.compiled
     points, values, tally = search.arrays["batch_x"], search.arrays["batch_value"], search.arrays["tally"]
     hears = threading.current_thread() is threading.main_thread()  # only there is Ctrl-C heard
@@ -193,6 +194,8 @@ def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback |
                 error = raised
             size, reached = int(tally["batch"][0]), int(tally["evaluated"][0])
             search.note_told(np.arange(size) < reached)
+            if why == machine.UNLINKED:
+                search.link()
             looks.reached(search.nfev)
             if interrupted:
                 raise KeyboardInterrupt
@@ -226,11 +229,11 @@ def _interrupts_deferred() -> Iterator[list[int]]:
 
 
 def _loop_python(search: Optimizer, objective: Objective, callback: Callback | None, looks: Looks) -> None:
-    points, values, state = search.arrays["batch_x"], search.arrays["batch_value"], search.state
+    points, values = search.arrays["batch_x"], search.arrays["batch_value"]
     done: list[float] = []
     try:
         while True:
-            size = machine.advance(state)
+            size = search.advance()
             looks.reached(search.nfev)
             done = []
             if size == machine.OVER or (size == machine.PAUSED and callback and _called_back(search, callback)):

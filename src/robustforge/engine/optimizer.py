@@ -13,11 +13,11 @@ from scipy.optimize import OptimizeResult
 
 from robustforge.core.random import Seed, stream
 from robustforge.core.state import FAILED, RAISE, Readings
-from robustforge.engine import machine, memory, saving
+from robustforge.engine import compilation, machine, memory, saving
 from robustforge.engine.arguments import explained
 from robustforge.engine.known import Known, as_known
 from robustforge.engine.result import design_of, in_units_of, make_result
-from robustforge.engine.setup import LARGEST, checked_budget, make_arrays
+from robustforge.engine.setup import LARGEST, checked_budget, link_outer, make_arrays
 from robustforge.errors import ObjectiveError, ProblemError, TellError, UnknownNameError
 from robustforge.heuristic import Heuristic, heuristic
 from robustforge.heuristic.presets import default_name
@@ -99,7 +99,7 @@ class Optimizer:
         self.on_failure, self.retries, self.readings = on_failure, int(retries), readings or Readings()
         self.seed, self.known_before = stream(rng), as_known(known, self.surface)
         self.known = Known(self.surface.to_scaled(self.known_before.x), self.known_before.values)
-        machine.prepare()
+        compilation.prepare()
         self.arrays = make_arrays(self.problem, self.heuristic, self.budget, self.seed, self.readings, self.known)
         self._tally = self.arrays["tally"]
         self._tally["on_failure"] = get_args(OnFailure).index(on_failure)
@@ -231,8 +231,18 @@ class Optimizer:
     def _advance(self) -> None:
         self._digest.update(self.arrays["batch_x"][: self._told.size].tobytes())
         self._told = np.zeros(0, np.bool_)
-        self._told = np.zeros(int(machine.advance(self.state)), np.bool_)
+        self._told = np.zeros(self.advance(), np.bool_)
         self.raise_failure()
+
+    def advance(self) -> int:
+        """Let the machine go on until it needs values, linking what it needs; return what `machine.advance` does."""
+        while (size := int(machine.advance(self.state))) == machine.UNLINKED:
+            self.link()
+        return size
+
+    def link(self) -> None:
+        """Compile the outer search that is about to begin."""
+        link_outer(self.arrays, self.heuristic)
 
 
 def _told(values: Any) -> Floats:

@@ -15,6 +15,7 @@ from robustforge.components.structure import LEAST_SAMPLES
 from robustforge.core.component import Component, filled_record
 from robustforge.core.state import BEGINNING, TESTING, Array, Plan, Readings, allocate, set_tolerances
 from robustforge.engine import memory
+from robustforge.engine.compilation import routine_address
 from robustforge.engine.known import Known
 from robustforge.errors import ProblemError
 from robustforge.heuristic import Heuristic
@@ -56,7 +57,10 @@ def make_arrays(
             "Lower the budget",
         ) from error
     for name, part in _parts(heuristic).items():
-        arrays[name] = _record(name, part, plan)
+        arrays[name] = filled_record(memory.SLOTS[name], part, plan)
+        if name not in ("outer", "other", *heuristic.outer.parts):
+            _link(arrays, name, part)
+    arrays["routines"]["neighbours"] = routine_address("neighbours")
     for name, number in _numbers(problem, heuristic, plan).items():
         arrays["tally"][name] = number
     for field in fields(Readings):
@@ -134,14 +138,25 @@ def _parts(heuristic: Heuristic) -> dict[str, Component | None]:
     return parts
 
 
-def _record(name: str, part: Component | None, plan: Plan) -> Array:
-    slot = memory.SLOTS[name]
-    values = filled_record(slot, part, plan)
+def link_outer(arrays: dict[str, Array], heuristic: Heuristic) -> None:
+    """Compile the kernels of the outer search that begins, and of its parts, and put their addresses into the state.
+
+    Which search it is may depend on a structure test: the other one is not compiled.
+    """
+    if arrays["tally"]["other"][0] == 1:
+        _link(arrays, "outer", heuristic.structure.other)
+        return
+    for name, part in {"outer": heuristic.outer, **heuristic.outer.parts}.items():
+        _link(arrays, name, part)
+    if heuristic.outer.uses_directions:
+        arrays["routines"]["find_direction"] = routine_address("find_direction")
+
+
+def _link(arrays: dict[str, Array], name: str, part: Component | None) -> None:
     if part is not None:
         chosen: Any = type(part)
-        for verb, address in _addresses(slot, chosen):
-            values[verb] = address
-    return values
+        for verb, address in _addresses(memory.SLOTS[name], chosen):
+            arrays[name][verb] = address
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any
 
 import cloudpickle
 
-from robustforge.engine import machine
+from robustforge.engine import compilation
 from robustforge.errors import ExecutionError
 from robustforge.execution.pool import SupervisedPool
 from robustforge.execution.width import width_of
@@ -98,7 +98,8 @@ def _processes(problems: Sequence[Problem], workers: int | None, time_limit: flo
 
 def prepare(problems: Iterable[Problem] = ()) -> None:
     """Load or compile all that runs on these problems need, so that no run is charged with it."""
-    machine.prepare()
+    compilation.prepare()
+    compilation.prepare_run()
     neighbourhood.prepare()
     for problem in problems:
         _ = problem.compiled
