@@ -128,7 +128,7 @@ class Ball(_Sided):
     def geometry(self, dimension: int) -> Geometry:
         made = super().geometry(dimension)
         away = made.offset[made.active] / made.radii[made.active]
-        if away @ away > 1.0:
+        if (away * away).sum() > 1.0:
             raise ProblemError(
                 "a ball with unequal sides must hold the design itself",
                 "too many variables go one way only, so that it does not",
