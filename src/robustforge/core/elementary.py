@@ -345,9 +345,9 @@ def cosine(turns: float) -> float:
         >>> cosine(1e9 + 0.5)
         -1.0
     """
-    r = turns - math.floor(turns + 0.5)
+    r = turns - np.floor(turns + 0.5)
     square, sine = r * r, _TURN[10]
     for k in range(9, -1, -1):
         sine = sine * square + _TURN[k]
     sine *= r
-    return 1.0 - 2.0 * sine * sine
+    return float(1.0 - 2.0 * sine * sine)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from robustforge.core.compiler import compiled, inlined
-from robustforge.core.elementary import LOG_2, cosine, exp, exp2, power
+from robustforge.core.elementary import LOG_2, cosine, exp, exp2, log
 from robustforge.core.random import Stream, normal, stream
 
 Floats = npt.NDArray[np.float64]
@@ -145,7 +145,7 @@ def _pickelhaube(x: Floats, placement: Floats) -> float:
     peak = 0.1 * exp(-0.5 * math.sqrt(centre))
     peak = max(peak, height * (1.0 - math.sqrt(near_left)))
     peak = max(peak, 625.0 / 624.0 * (1.0 - near_left * near_left * near_left * near_left))
-    peak = max(peak, 1.5975 * (1.0 - power(near_right, 1.1513)))
+    peak = max(peak, 1.5975 * (1.0 - exp(1.1513 * log(near_right))))
     return height - peak
 
 

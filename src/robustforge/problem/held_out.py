@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from robustforge.core.compiler import compiled
-from robustforge.core.elementary import cos, cosine, power, sin
+from robustforge.core.elementary import cos, cosine, exp, sin
 from robustforge.problem.functions import FUNCTIONS, Function, placed
 
 Floats = npt.NDArray[np.float64]
+
+_LOG_1000 = 6.907755278982137
 
 
 @compiled
@@ -58,7 +60,7 @@ def _ellipsoid(x: Floats, placement: Floats) -> float:
     z = placed(x, placement)
     total = 0.0
     for i in range(z.size):
-        weight = power(1000.0, i / max(1, z.size - 1))
+        weight = exp(_LOG_1000 * i / max(1, z.size - 1))
         total += weight * z[i] * z[i]
     return total
 
