@@ -103,3 +103,15 @@ def test_what_decides_a_stream():
     for bad in (-1, 1.5, "one", True):
         with pytest.raises(ProblemError, match="rng"):
             random.stream(bad)
+
+
+def test_the_layers_under_the_normal_curve_have_one_area():
+    """The one at the bottom with its tail; the last one ends at the top of the curve."""
+    x, y = random._EDGES, random._HEIGHTS
+    assert y == pytest.approx(np.exp(-(x**2) / 2), rel=1e-15)
+    areas = x[1:-1] * np.diff(y[1:])
+    assert areas == pytest.approx(np.full(255, random._AREA), rel=1e-11)
+    tail = np.sqrt(2 * np.pi) * stats.norm.sf(random._TAIL)
+    assert random._TAIL * y[1] + tail == pytest.approx(random._AREA, rel=1e-13)
+    assert x[0] * y[1] == pytest.approx(random._AREA, rel=1e-14)
+    assert (x[-1], y[-1]) == (0.0, 1.0)

@@ -45,7 +45,7 @@ class Geometry:
             edge: How far above 1 the squared norm may be, and how far from 0 an exact variable.
         """
         uncertain = self.radii > 0
-        squares = gaps[:, uncertain] ** 2
+        squares = gaps[:, uncertain] * gaps[:, uncertain]
         norms = squares.max(axis=1) if self.is_box else squares.sum(axis=1)
         same = (np.abs(gaps[:, ~uncertain]) <= edge).all(axis=1)
         return np.asarray((norms <= 1.0 + edge) & same)
