@@ -110,7 +110,9 @@ def percentages():
 def evolution():
     problems = [rf.problem("rastrigin", 4, "rotated", 1), rf.problem("branke", 4)]
     small = {"population": 8, "generations": 3, "repeats": 4, "budget": 150, "samples": 200, "final_repeats": 4}
-    found = rf.evolve(problems, rf.grammar("paper", only=FEW), workers=1, refinement=0.5, race=0.3, seed=4, **small)
+    found = rf.evolve(
+        problems, grammar=rf.grammar("paper", only=FEW), workers=1, refinement=0.5, race=0.3, seed=4, **small
+    )
     return [found.champion.to_json(), [each.id for each in found.population]]
 
 

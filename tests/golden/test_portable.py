@@ -35,7 +35,7 @@ FEWER = ("elementary_functions", "random_numbers", "functions", "races", "search
 
 
 def numpy_features(*parts):
-    """The features for which NumPy has code, and which this CPU has, with one of these parts; others cannot be named."""
+    """The features that NumPy has code for and this CPU has, with one of these parts; no others may be named."""
     try:
         from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
     except ImportError:  # before NumPy 2
