@@ -409,7 +409,7 @@ def test_the_final_check_chooses_by_the_worst_case():
         runs = [rf.minimize(problem, budget=400, heuristic=hopeful.replace(**final), rng=seed) for seed in range(24)]
         assert {run.nfev for run in runs} == {400}
         attacked.append(np.mean([rf.verify(problem, run.x, 1000, rng=1).attacked.fun for run in runs]))
-    assert attacked[1] < attacked[0]  # with 20 other sets of 12 seeds, 0.84 times as high on average, 0.99 at most
+    assert attacked[1] < attacked[0]  # with 20 other sets of 12 seeds, 0.99 times as high at most
 
 
 def test_the_final_check_knows_of_no_middle_that_never_was():
