@@ -129,6 +129,9 @@ def assessment():
     return [[run.value.hex(), run.nominal.hex(), bits(run.x)] for run in found.runs]
 
 
+ATTACKED = (("multipeak-f1", "rotated"), ("heaviside", "rotated"), ("rosenbrock", "shifted-rotated"))
+
+
 def design(name, dimension, variant):
     problem = rf.problem(name, dimension, variant, None if variant == "original" else 5)
     return problem, problem.lower + (problem.upper - problem.lower) * np.linspace(0.4, 0.6, dimension)
@@ -136,16 +139,16 @@ def design(name, dimension, variant):
 
 def verify():
     found = {}
-    for name, variant in (("ackley", "rotated"), ("multipeak-f1", "original"), ("rosenbrock", "shifted-rotated")):
-        checked = rf.verify(*design(name, 8, variant), samples=20_000, rng=1)
+    for name, variant in ATTACKED:
+        checked = rf.verify(*design(name, 30, variant), samples=5000, rng=1)
         found[name] = [bits(each.fun, each.x) for each in (checked.sampled, checked.attacked)]
     return found
 
 
 def attack():
     found = {}
-    for name, variant in (("ackley", "rotated"), ("multipeak-f1", "original"), ("rosenbrock", "shifted-rotated")):
-        worst = rf.attack(*design(name, 8, variant), budget=150)
+    for name, variant in ATTACKED:
+        worst = rf.attack(*design(name, 30, variant), budget=300)
         found[name] = bits(worst.fun, worst.x)
     return found
 
