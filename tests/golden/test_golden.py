@@ -1,6 +1,6 @@
 """A few runs whose answers are written down: an edit that changes them changes what users get, and must say so.
 
-The functions are sums of products only; the samples in a ball use `pow`, on which the common libraries agree.
+They are the same on every CPU; test_portable.py has those of more components, computed in several ways.
 """
 
 from __future__ import annotations

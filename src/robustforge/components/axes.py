@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from robustforge.core.compiler import compiled
+from robustforge.core.elementary import exp, log
 from robustforge.core.state import Floats, Plan, State, StateField, fill
 
 GRID = 256
@@ -204,23 +205,23 @@ def _bound(s: State, multiplier: float) -> float:
 @compiled
 def adjust(s: State, spread: float, anew: bool) -> None:
     """Find the multiplier with the lowest bound, by golden sections; anew: coarsely first, for there are valleys."""
-    near, steps = math.log(max(s.multiplier[0], 1e-300)), _FEWER_STEPS
+    near, steps = log(max(s.multiplier[0], 1e-300)), _FEWER_STEPS
     if anew:
-        first, lowest, steps = math.log(spread) - 0.5 * (_COARSE - 1) * _RATIO, np.inf, _STEPS
+        first, lowest, steps = log(spread) - 0.5 * (_COARSE - 1) * _RATIO, np.inf, _STEPS
         for k in range(_COARSE):
-            value = _bound(s, math.exp(first + k * _RATIO))
+            value = _bound(s, exp(first + k * _RATIO))
             if value < lowest:
                 near, lowest = first + k * _RATIO, value
     low, high = near - _RATIO, near + _RATIO
     one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_one, at_two = _bound(s, math.exp(one)), _bound(s, math.exp(two))
+    at_one, at_two = _bound(s, exp(one)), _bound(s, exp(two))
     for _ in range(steps):
         if at_one < at_two:
             high, two, at_two = two, one, at_one
             one = high - _GOLDEN * (high - low)
-            at_one = _bound(s, math.exp(one))
+            at_one = _bound(s, exp(one))
         else:
             low, one, at_one = one, two, at_two
             two = low + _GOLDEN * (high - low)
-            at_two = _bound(s, math.exp(two))
-    s.multiplier[0] = math.exp(one if at_one < at_two else two)
+            at_two = _bound(s, exp(two))
+    s.multiplier[0] = exp(one if at_one < at_two else two)

@@ -112,11 +112,14 @@ def _step(s: State) -> None:
         if middle.is_counted(s, j) and s.worst[j] < d.value and (best < 0 or s.worst[j] < s.worst[best]):
             best = j
     if best >= 0:
-        d.length = min(1.0, d.length * _FACTOR ** (best - 1))
+        for _ in range(best):
+            d.length *= _FACTOR
+        d.length = min(1.0, d.length / _FACTOR)
         d.value = s.worst[best]
         copy(s.x[best], s.middle)
     else:
-        d.length *= _FACTOR ** (LENGTHS - 1)
+        for _ in range(LENGTHS - 1):
+            d.length *= _FACTOR
     d.length = max(d.length, 1e-9)
     d.next = 0
 

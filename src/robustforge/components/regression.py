@@ -21,6 +21,7 @@ from robustforge.components.outer import Outer, Steps
 from robustforge.components.surface import DIAGONAL, ISOTROPIC, LARGEST_WINDOW, MOST_WINDOWS
 from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Range
+from robustforge.core.elementary import power
 from robustforge.core.random import normal, uniform
 from robustforge.core.state import Plan, State, copy
 
@@ -30,11 +31,11 @@ def _shrink(s: State) -> None:
     """Set the radius of the shell along each variable, from a share of its range down to the uncertainty set."""
     p = s.outer[0]
     middle.end_radius(s, p.end)
-    far = middle.progress(s) ** p.exponent
+    far = power(middle.progress(s), p.exponent)
     for i in range(s.radius.size):
         first = max(p.first * (s.upper[i] - s.lower[i]), s.radius[i])
         if first > 0.0:
-            s.radius[i] = first * (s.radius[i] / first) ** far
+            s.radius[i] = first * power(s.radius[i] / first, far)
 
 
 @compiled

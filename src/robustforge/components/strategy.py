@@ -18,6 +18,7 @@ from robustforge.components.middle import Restart, Returned, WithMiddle
 from robustforge.components.outer import Outer, Steps
 from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Range
+from robustforge.core.elementary import exp, log
 from robustforge.core.random import normal
 from robustforge.core.state import STOPPED, Plan, State, StateField, fill
 
@@ -89,10 +90,10 @@ def _keep_wide(s: State) -> None:
                 for k in range(s.middle.size):
                     square += s.matrix[i, k] * s.matrix[i, k]
                 size = math.sqrt(square)
-            total += math.log(width * size / s.radius[i])
+            total += log(width * size / s.radius[i])
             count += 1
     if floor > 0.0 and count > 0:
-        s.sigma[0] = max(s.sigma[0], floor / math.exp(total / count))
+        s.sigma[0] = max(s.sigma[0], floor / exp(total / count))
 
 
 @inlined
@@ -118,7 +119,7 @@ def _learn_by_strategy(s: State) -> None:
     if parents > 0 and s.worst[s.ranking[0]] < np.inf:
         total, squares = 0.0, 0.0
         for k in range(parents):
-            s.weights[k] = math.log(parents + 0.5) - math.log(k + 1.0)
+            s.weights[k] = log(parents + 0.5) - log(k + 1.0)
             total += s.weights[k]
         for k in range(parents):
             s.weights[k] /= total
@@ -140,8 +141,8 @@ def _adapt(s: State, parents: int, selected: float, n: float) -> None:
     rate_sigma = (selected + 2.0) / (n + selected + 5.0)
     damping = 1.0 + rate_sigma + 2.0 * max(0.0, math.sqrt((selected - 1.0) / (n + 1.0)) - 1.0)
     rate_path = 4.0 / (n + 4.0)
-    rate_one = 2.0 / ((n + 1.3) ** 2 + selected)
-    rate_many = min(1.0 - rate_one, 2.0 * (selected - 2.0 + 1.0 / selected) / ((n + 2.0) ** 2 + selected))
+    rate_one = 2.0 / ((n + 1.3) * (n + 1.3) + selected)
+    rate_many = min(1.0 - rate_one, 2.0 * (selected - 2.0 + 1.0 / selected) / ((n + 2.0) * (n + 2.0) + selected))
     if not full:  # of n numbers instead of n^2 / 2: faster
         rate_one = min(1.0, rate_one * (n + 2.0) / 3.0)
         rate_many = min(1.0 - rate_one, max(0.0, rate_many) * (n + 2.0) / 3.0)
@@ -171,7 +172,7 @@ def _adapt(s: State, parents: int, selected: float, n: float) -> None:
             changed = (1.0 - rate_one - rate_many) * variance + rate_one * one + rate_many * variance * many
             s.spread[i] = math.sqrt(max(changed, 1e-20))
     expected = math.sqrt(n) * (1.0 - 1.0 / (4.0 * n) + 1.0 / (21.0 * n * n))
-    s.sigma[0] *= math.exp(min(1.0, rate_sigma / damping * (math.sqrt(square) / expected - 1.0)))
+    s.sigma[0] *= exp(min(1.0, rate_sigma / damping * (math.sqrt(square) / expected - 1.0)))
     s.sigma[0] = min(max(s.sigma[0], 1e-12), 1.0)
 
 

@@ -125,7 +125,7 @@ def _solve_for(s: State, window: int, weights: float, size: int) -> bool:
 @inlined
 def _remembered(s: State, window: int) -> int:
     """Return how many of the last candidates a window holds."""
-    longest = s.outer[0].window * 2**window * s.tally[0].dimension
+    longest = s.outer[0].window * (1 << window) * s.tally[0].dimension
     return min(s.archived[0], int(min(float(s.archive.size), longest)))
 
 

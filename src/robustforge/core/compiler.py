@@ -1,8 +1,9 @@
 """Compiles the package's kernels with Numba, once per machine and per version of the sources.
 
-`compiled` and `inlined` are the only decorators in use. They put machine code into one folder per *fingerprint* of the
-sources, since Numba by itself does not see an edit in a callee of another file; so no edit ever meets stale code, and
-a read-only install works. Components are called by their address (`call`), so that each is compiled by itself, once.
+`compiled`, `inlined` and `both_ways` are the only decorators in use. The first two put machine code into one folder per
+*fingerprint* of the sources, since Numba by itself does not see an edit in a callee of another file; so no edit ever
+meets stale code, and a read-only install works. Components are called by their address (`call`), so that each is
+compiled by itself, once.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numba
 from numba import types
 from numba.core import cgutils
 from numba.core.typing import signature
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,6 +46,14 @@ def inlined(function: F) -> F:
     optimised over and over. What is called from one place only is better copied there.
     """
     return _njit(function, inline="always")
+
+
+def both_ways(function: F) -> F:
+    """Return `function` as it is, for Python, such that compiled functions can call it, too.
+
+    Where Python needs a few numbers, at import for instance, nothing is compiled for them.
+    """
+    return cast(F, register_jitable(nogil=True, error_model="numpy")(function))
 
 
 def _njit(function: F, inline: str) -> F:

@@ -11,7 +11,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from robustforge.core.compiler import compiled
+from robustforge.core.compiler import compiled, inlined
+from robustforge.core.elementary import exp, log
 from robustforge.errors import ProblemError
 
 Stream = npt.NDArray[np.uint64]
@@ -49,30 +50,21 @@ def stream(rng: Seed) -> Stream:
     )
 
 
+_TAIL, _AREA = 3.6541528853610088, 0.004928673233974655
+"""Where the tail starts, and the area of each layer: with these, 256 layers fill exp(-x^2/2) up to its top."""
+
+
 def _ziggurat() -> npt.NDArray[np.float64]:
     """Return the edges of the layers of equal area under exp(-x^2/2), the tail's first, 0 last."""
-
-    def edges(r: float) -> list[float]:
-        """Return the edges that follow from the start of the tail; too few if it is too small."""
-        area = r * math.exp(-r * r / 2) + math.sqrt(math.pi / 2) * math.erfc(r / math.sqrt(2))
-        x = [area / math.exp(-r * r / 2), r]
-        while len(x) <= _LAYERS:
-            height = area / x[-1] + math.exp(-x[-1] * x[-1] / 2)
-            if height >= 1.0:
-                break
-            x.append(math.sqrt(-2 * math.log(height)))
-        return x
-
-    low, high = 3.6, 3.7
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (low, middle) if len(edges(middle)) > _LAYERS else (middle, high)
-    return np.array([*edges(high)[:_LAYERS], 0.0])
+    x = [_AREA / exp(-0.5 * _TAIL * _TAIL), _TAIL]
+    while len(x) < _LAYERS:
+        x.append(math.sqrt(-2.0 * log(_AREA / x[-1] + exp(-0.5 * x[-1] * x[-1]))))
+    return np.array([*x, 0.0])
 
 
 _EDGES = _ziggurat()
 _RATIOS = _EDGES[1:] / _EDGES[:-1]
-_HEIGHTS = np.exp(-0.5 * _EDGES**2)
-_TAIL = float(_EDGES[1])
+_HEIGHTS = np.array([exp(-0.5 * x * x) for x in _EDGES.tolist()])
 
 
 @compiled
@@ -102,25 +94,42 @@ def below(r: Stream, n: int) -> int:
     return int(uniform(r) * n)
 
 
+@inlined
+def _drawn_layer(r: Stream) -> tuple[int, float]:
+    """Return a layer, and where in it: from -1 to 1."""
+    bits = next_bits(r)
+    return int(bits & _LAYER_MASK), 2.0 * (float(bits >> _U11) * _TO_UNIT) - 1.0
+
+
 @compiled
 def normal(r: Stream) -> float:
-    """Return a standard normal."""
+    """Return a standard normal.
+
+    This is short, so that it becomes a part of its callers; all but one draw in a hundred ends here.
+    """
+    layer, u = _drawn_layer(r)
+    if abs(u) < _RATIOS[layer]:
+        return float(u * _EDGES[layer])
+    return _beside_the_next_layer(r, layer, u)
+
+
+@compiled
+def _beside_the_next_layer(r: Stream, layer: int, u: float) -> float:
+    """Return a normal where a draw may lie above the curve: in the tail, or after further draws."""
     while True:
-        bits = next_bits(r)
-        layer = int(bits & _LAYER_MASK)
-        u = 2.0 * (float(bits >> _U11) * _TO_UNIT) - 1.0
-        if abs(u) < _RATIOS[layer]:
-            return float(u * _EDGES[layer])
         if layer == 0:
             while True:
-                a = -math.log(1.0 - uniform(r)) / _TAIL
-                b = -math.log(1.0 - uniform(r))
+                a = -log(1.0 - uniform(r)) / _TAIL
+                b = -log(1.0 - uniform(r))
                 if b + b > a * a:
                     return _TAIL + a if u > 0 else -_TAIL - a
         x = u * _EDGES[layer]
         height = _HEIGHTS[layer] + uniform(r) * (_HEIGHTS[layer + 1] - _HEIGHTS[layer])
-        if height < math.exp(-0.5 * x * x):
+        if height < exp(-0.5 * x * x):
             return float(x)
+        layer, u = _drawn_layer(r)
+        if abs(u) < _RATIOS[layer]:
+            return float(u * _EDGES[layer])
 
 
 @compiled
@@ -141,7 +150,7 @@ def in_unit_ball(r: Stream, active: npt.NDArray[np.int64], out: npt.NDArray[np.f
         z = normal(r)
         out[i] = z
         square += z * z
-    factor = uniform(r) ** (1.0 / active.size) / math.sqrt(square)
+    factor = exp(log(uniform(r)) / active.size) / math.sqrt(square)
     for i in active:
         out[i] *= factor
 

@@ -7,6 +7,7 @@ beside its kernels with `StateField`; `state_type` puts all of them together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
@@ -303,8 +304,8 @@ def set_tolerances(arrays: Mapping[str, Array]) -> None:
     extent = max(float(np.abs(arrays["lower"]).max()), float(np.abs(arrays["upper"]).max())) + 2.0
     count = arrays["active"].size
     error = extent * 2.0**-22  # of a coordinate difference in float32
-    arrays["slack"][0] = 1e-4 + count * 2.0**-22 + 2 * error * count**0.5 + count * error * error
-    arrays["edge"][0] = 1.0 + 1e-9 + extent * 2.0**-50 * count**0.5
+    arrays["slack"][0] = 1e-4 + count * 2.0**-22 + 2 * error * math.sqrt(count) + count * error * error
+    arrays["edge"][0] = 1.0 + 1e-9 + extent * 2.0**-50 * math.sqrt(count)
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any
@@ -87,7 +88,7 @@ def _margin(problem: Problem, heuristic: Heuristic) -> float:
     is_allowed = heuristic.outer.leaves_box and isinstance(heuristic.inner.form, Itself)
     if not is_allowed or problem.outside != "evaluate":
         return 0.0
-    return 1.0 if problem.geometry.is_box else max(1, problem.geometry.active.size) ** -0.5
+    return 1.0 if problem.geometry.is_box else 1.0 / math.sqrt(max(1, problem.geometry.active.size))
 
 
 def _remember(arrays: dict[str, Array], known: Known) -> None:

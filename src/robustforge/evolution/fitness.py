@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import chi2, rankdata, t
+from scipy.stats import rankdata
+
+from robustforge.evolution.distributions import chi2_sf, t_quantile
 
 Floats = npt.NDArray[np.float64]
 Order = npt.NDArray[np.intp]
@@ -170,15 +174,16 @@ def survivors(values: Floats, level: float, least: int) -> npt.NDArray[np.bool_]
         return stay
     ranks: Floats = rankdata(values, axis=0)
     sums = ranks.sum(axis=1)
-    spread = float((ranks**2).sum() - blocks * count * (count + 1) ** 2 / 4)
+    spread = float((ranks * ranks).sum() - blocks * count * (count + 1) * (count + 1) / 4)
     if spread <= 0:  # all equal in every block
         return stay
-    statistic = (count - 1) * float(((sums - blocks * (count + 1) / 2) ** 2).sum()) / spread
-    if chi2.sf(statistic, count - 1) >= level:
+    off = sums - blocks * (count + 1) / 2
+    statistic = (count - 1) * float((off * off).sum()) / spread
+    if chi2_sf(statistic, count - 1) >= level:
         return stay
     freedom = (blocks - 1) * (count - 1)
     rest = max(0.0, 1.0 - statistic / (blocks * (count - 1)))
-    gap = t.ppf(1 - level / 2, freedom) * np.sqrt(2 * blocks * rest * spread / freedom)
+    gap = t_quantile(1 - level / 2, freedom) * math.sqrt(2 * blocks * rest * spread / freedom)
     stay = np.asarray(sums - sums.min() <= gap, np.bool_)
     stay[np.argsort(sums, kind="stable")[:least]] = True
     return stay

@@ -18,6 +18,8 @@ import numpy as np
 
 from robustforge.components import Outer
 from robustforge.core.component import Component, Field, Range, fields
+from robustforge.core.elementary import exp, log, power
+from robustforge.core.random import normal, stream
 from robustforge.errors import HeuristicError
 from robustforge.heuristic.heuristic import Heuristic
 from robustforge.heuristic.rules import Kind, Rule, Rules, symbol
@@ -113,7 +115,7 @@ class Grammar:
             return self.varied(value, rng)
         if field.range is None or rng.random() >= VARIED_SHARE:
             return value
-        return _shifted(field.kind, field.range, value, rng.standard_normal() * VARIED_STEP)
+        return _shifted(field.kind, field.range, value, normal(stream(rng)) * VARIED_STEP)
 
     def holds(self, part: Component, kind: Kind = None) -> bool:
         """Whether a heuristic, or a part of one, can be derived by this grammar; a part where this kind is wanted."""
@@ -298,9 +300,13 @@ def _random_value(field: Field, rng: np.random.Generator) -> Any:
     if field.kind is int:
         return int(rng.integers(int(limits.low), int(limits.high) + 1))
     if limits.log:
-        drawn = math.exp(rng.uniform(math.log(limits.low), math.log(limits.high)))
+        drawn = exp(_uniform(log(limits.low), log(limits.high), rng))
         return min(max(drawn, limits.low), limits.high)
-    return float(rng.uniform(limits.low, limits.high))
+    return _uniform(limits.low, limits.high, rng)
+
+
+def _uniform(low: float, high: float, rng: np.random.Generator) -> float:
+    return low + (high - low) * rng.random()
 
 
 def _shifted(kind: type, limits: Range, value: float, step: float) -> Any:
@@ -308,7 +314,7 @@ def _shifted(kind: type, limits: Range, value: float, step: float) -> Any:
     if limits.low == limits.high:
         return value
     if limits.log:
-        moved = value * (limits.high / limits.low) ** step
+        moved = value * power(limits.high / limits.low, step)
     else:
         moved = value + (limits.high - limits.low) * step
     if kind is int:

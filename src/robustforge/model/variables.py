@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from robustforge.core.elementary import log, log1p
 from robustforge.problem import Ball, Box, UncertaintySet
 from robustforge.problem.real import from_log
 
@@ -111,11 +112,11 @@ class Variable:
         t = self.tolerance
         if not self.logarithmic:
             return t.down, t.up
-        return -math.log1p(-t.down / 100), math.log1p(t.up / 100)
+        return -log1p(-t.down / 100), log1p(t.up / 100)
 
     def encode(self, value: float) -> float:
         """Return a value as the search sees it."""
-        return math.log(value) if self.logarithmic else value
+        return log(value) if self.logarithmic else value
 
     def decode(self, seen: float) -> float:
         """Return a value in the user's unit; of a logarithm to 15 digits, so that 1000 is not 999.9999999999998."""

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from robustforge.core.compiler import compiled, inlined
+from robustforge.core.elementary import LOG_2, cosine, exp, exp2, log
+from robustforge.core.random import Stream, normal, stream
 
 Floats = npt.NDArray[np.float64]
 
@@ -63,7 +65,8 @@ def placed(x: Floats, placement: Floats) -> Floats:
         for i in range(n):
             z[i] = min(max(x[i] - shift[i], low), high)
         return z
-    z[:] = 0.0
+    for i in range(n):
+        z[i] = 0.0
     for k in range(n):
         column = placement[3 + n + k * n : 3 + 2 * n + k * n]
         moved = x[k] - shift[k] - centre
@@ -72,24 +75,6 @@ def placed(x: Floats, placement: Floats) -> Floats:
     for i in range(n):
         z[i] = min(max(centre + z[i], low), high)
     return z
-
-
-_SERIES = tuple((-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(11))
-"""Taylor's series of sin(pi r) in odd powers of r, to the last bit for |r| <= 1/2."""
-
-
-@inlined
-def cosine(turns: float) -> float:
-    """Return cos(2 pi turns), to a few units of the last place: many times faster than the library's for large angles.
-
-    Whole turns are taken off without rounding; of what is left, the cosine is 1 - 2 sin(pi r)^2.
-    """
-    r = turns - np.floor(turns + 0.5)
-    square, sine = r * r, _SERIES[10]
-    for k in range(9, -1, -1):
-        sine = sine * square + _SERIES[k]
-    sine *= r
-    return 1.0 - 2.0 * sine * sine
 
 
 @compiled
@@ -109,7 +94,7 @@ def _multipeak_f1(x: Floats, placement: Floats) -> float:
     for i in range(z.size):
         t = z[i] + 5.0
         slope = (t - 0.1) / 0.8
-        envelope = math.exp(-2.0 * math.log(2.0) * slope * slope)
+        envelope = exp(-2.0 * LOG_2 * slope * slope)
         wave = cosine(2.5 * t - 0.25)  # sin(5 pi t)
         if 0.4 < t <= 0.6:
             total += envelope * math.sqrt(abs(wave))
@@ -125,7 +110,7 @@ def _multipeak_f2(x: Floats, placement: Floats) -> float:
     total = 0.0
     for i in range(z.size):
         t = z[i] - 10.0
-        decay = math.exp(-0.05 * t)
+        decay = exp(-0.05 * t)
         square = decay * decay
         fourth = square * square  # exp(-0.2 t)
         total += 2.0 * cosine(5.0 / math.pi * fourth * t - 0.25) * fourth * decay  # sin(10 exp(-0.2 t) t) exp(-0.25 t)
@@ -141,7 +126,7 @@ def _branke(x: Floats, placement: Floats) -> float:
         if -2.0 <= t < 0.0:
             total += 1.0 - (t + 1.0) * (t + 1.0)
         elif 0.0 <= t <= 2.0:
-            total += 1.3 * 16.0 ** (-abs(2.0 - 2.0 * t))
+            total += 1.3 * exp2(-abs(8.0 - 8.0 * t))  # 16 to the power of -|2 - 2 t|
     return 1.3 - total / z.size
 
 
@@ -158,10 +143,10 @@ def _pickelhaube(x: Floats, placement: Floats) -> float:
     near_left = math.sqrt(left) / reach
     near_right = math.sqrt(right) / reach
     height = 5.0 / (5.0 - math.sqrt(5.0))
-    peak = 0.1 * math.exp(-0.5 * math.sqrt(centre))
+    peak = 0.1 * exp(-0.5 * math.sqrt(centre))
     peak = max(peak, height * (1.0 - math.sqrt(near_left)))
-    peak = max(peak, 625.0 / 624.0 * (1.0 - near_left**4))
-    peak = max(peak, 1.5975 * (1.0 - near_right**1.1513))
+    peak = max(peak, 625.0 / 624.0 * (1.0 - near_left * near_left * near_left * near_left))
+    peak = max(peak, 1.5975 * (1.0 - exp(1.1513 * log(near_right))))
     return height - peak
 
 
@@ -196,7 +181,7 @@ def _ackley(x: Floats, placement: Floats) -> float:
         t = z[i] - 50.0
         squares += t * t
         waves += cosine(t)
-    return -20.0 * math.exp(-0.2 * math.sqrt(squares / z.size)) - math.exp(waves / z.size) + 20.0 + math.e
+    return -20.0 * exp(-0.2 * math.sqrt(squares / z.size)) - exp(waves / z.size) + 20.0 + math.e
 
 
 @compiled
@@ -236,6 +221,49 @@ FUNCTIONS = {
 }
 
 
+@compiled
+def random_rotation(r: Stream, dimension: int) -> Floats:
+    """Return an orthogonal matrix, uniform among all (Haar measure on O(n)): half of them are reflections.
+
+    A product of random reflections (Stewart 1980; Mezzadri 2007): if Q is uniform in k - 1 dimensions, u is uniform on
+    the sphere in k, and H is orthogonal and takes the first unit vector to u, then H diag(1, Q) is uniform in k. Up to
+    its sign, H is the reflection along u + sign(u_1) e_1.
+    """
+    q, v, sums = np.zeros((dimension, dimension)), np.zeros((2, dimension)), np.zeros((2, dimension))
+    now, sign = 0, 1.0
+    for first in range(dimension, -1, -1):
+        factor, turned = _draw_reflection(r, v[1 - now], first - 1) if first > 0 else (0.0, 1.0)
+        sums[1 - now] = 0.0
+        for i in range(first, dimension):  # the reflection drawn before, and the next one's product with what it gives
+            _reflect_row(q[i, first:], v[now, i], sums[now, first:], factor * v[1 - now, i], sums[1 - now, first:])
+        if first > 0:
+            q[first - 1, first - 1] = sign
+            sums[1 - now, first - 1] = factor * v[1 - now, first - 1] * sign
+            sign *= turned
+        now = 1 - now
+    return sign * q
+
+
+@inlined
+def _draw_reflection(r: Stream, v: Floats, first: int) -> tuple[float, float]:
+    """Draw the vector v along which to reflect, from a coordinate on; return 2 / |v|^2 and the sign to apply."""
+    square = 0.0
+    for i in range(first, v.size):
+        v[i] = normal(r)
+        square += v[i] * v[i]
+    length = math.sqrt(square)
+    sign = 1.0 if v[first] >= 0.0 else -1.0
+    v[first] += sign * length
+    return 1.0 / (length * abs(v[first])), -sign
+
+
+@inlined
+def _reflect_row(row: Floats, weight: float, sums: Floats, next_weight: float, next_sums: Floats) -> None:
+    for k in range(row.size):
+        row[k] -= weight * sums[k]
+        next_sums[k] += next_weight * row[k]
+
+
 def placement(function: Function, dimension: int, shifted: bool, rotated: bool, seed: int) -> Floats:
     """Draw the placement of a variant: its shift and its rotation.
 
@@ -254,20 +282,16 @@ def placement(function: Function, dimension: int, shifted: bool, rotated: bool, 
     """
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, dimension])))
     reach = 0.15 * (function.upper - function.lower)
-    shift = rng.uniform(-1.0, 1.0, dimension)
-    matrix = rng.standard_normal((dimension, dimension))
-    orthogonal, triangle = np.linalg.qr(matrix)
-    rotation = orthogonal * np.sign(np.diagonal(triangle))
+    shift = 2.0 * rng.random(dimension) - 1.0
     centre = (function.lower + function.upper) / 2
-    if not rotated:
-        rotation = np.eye(dimension)
+    columns, sums = np.empty((0, dimension)), np.ones(dimension)
+    if rotated:
+        columns = random_rotation(stream(np.random.SeedSequence([seed, dimension], spawn_key=(1,))), dimension)
+        sums = columns.sum(axis=1)
     # f applied to c + Q (x - s - c): the optimum, at c + Q'(best - c) without the shift, moves by s
-    at = centre + rotation.T @ np.full(dimension, function.best - centre)
+    at = centre + sums * (function.best - centre)
     lowest = np.minimum(np.maximum(-reach, function.lower + function.radius - at), 0.0)
     highest = np.maximum(np.minimum(reach, function.upper - function.radius - at), 0.0)
     moved = np.where(shift < 0, -shift * lowest, shift * highest) if shifted else np.zeros(dimension)
     domain = [function.lower - function.radius, function.upper + function.radius, centre]
-    parts = [np.array(domain), moved]
-    if rotated:
-        parts.append(rotation.T.ravel())
-    return np.concatenate(parts)
+    return np.concatenate([np.array(domain), moved, columns.ravel()])

@@ -12,9 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from robustforge.core.compiler import compiled
-from robustforge.problem.functions import FUNCTIONS, Function, cosine, placed
+from robustforge.core.elementary import cos, cosine, exp, sin
+from robustforge.problem.functions import FUNCTIONS, Function, placed
 
 Floats = npt.NDArray[np.float64]
+
+_LOG_1000 = 6.907755278982137
 
 
 @compiled
@@ -23,7 +26,7 @@ def _griewank(x: Floats, placement: Floats) -> float:
     squares, product = 0.0, 1.0
     for i in range(z.size):
         squares += z[i] * z[i]
-        product *= math.cos(z[i] / math.sqrt(i + 1.0))
+        product *= cos(z[i] / math.sqrt(i + 1.0))
     return 1.0 + squares / 4000.0 - product
 
 
@@ -31,13 +34,13 @@ def _griewank(x: Floats, placement: Floats) -> float:
 def _levy(x: Floats, placement: Floats) -> float:
     z = placed(x, placement)
     n = z.size
-    first = math.sin(math.pi * (1.0 + (z[0] - 1.0) / 4.0))
+    first = sin(math.pi * (1.0 + (z[0] - 1.0) / 4.0))
     last = (z[n - 1] - 1.0) / 4.0
-    wave = math.sin(2.0 * math.pi * (1.0 + last))
+    wave = sin(2.0 * math.pi * (1.0 + last))
     total = first * first + last * last * (1.0 + wave * wave)
     for i in range(n - 1):
         w = (z[i] - 1.0) / 4.0
-        wave = math.sin(math.pi * (1.0 + w) + 1.0)
+        wave = sin(math.pi * (1.0 + w) + 1.0)
         total += w * w * (1.0 + 10.0 * wave * wave)
     return total
 
@@ -57,7 +60,7 @@ def _ellipsoid(x: Floats, placement: Floats) -> float:
     z = placed(x, placement)
     total = 0.0
     for i in range(z.size):
-        weight = 1000.0 ** (i / max(1, z.size - 1))
+        weight = exp(_LOG_1000 * i / max(1, z.size - 1))
         total += weight * z[i] * z[i]
     return total
 
@@ -87,10 +90,10 @@ def _michalewicz(x: Floats, placement: Floats) -> float:
     z = placed(x, placement)
     total = 0.0
     for i in range(z.size):
-        wave = math.sin((i + 1.0) * z[i] * z[i] / math.pi)
+        wave = sin((i + 1.0) * z[i] * z[i] / math.pi)
         square = wave * wave
         fourth = square * square
-        total += math.sin(z[i]) * fourth * fourth * square  # the tenth power: m = 5
+        total += sin(z[i]) * fourth * fourth * square  # the tenth power: m = 5
     return -total / z.size
 
 

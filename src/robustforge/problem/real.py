@@ -6,7 +6,6 @@ variable, in the `scaled` problem. All that comes in and goes out is in real uni
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from robustforge.core.elementary import exp, log
 from robustforge.errors import ProblemError
 from robustforge.problem.problem import Problem
 from robustforge.problem.sets import Geometry, UncertaintySet
@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 def from_log(seen: float) -> float:
     """Return a value from its logarithm, to 15 digits, so that 1000 is not 999.9999999999998."""
-    return float(f"{math.exp(seen):.15g}")
+    return float(f"{exp(seen):.15g}")
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class RealProblem(Problem):
             raise ProblemError(
                 "a variable with a tolerance in percent must be positive", f"one is {logs[logs <= 0][0]:g}"
             )
-        points[..., self.logarithmic] = np.vectorize(math.log, otypes=[np.float64])(logs)
+        points[..., self.logarithmic] = np.vectorize(log, otypes=[np.float64])(logs)
         return points
 
     def from_scaled(self, x: Any) -> Floats:

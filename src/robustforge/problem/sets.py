@@ -45,7 +45,7 @@ class Geometry:
             edge: How far above 1 the squared norm may be, and how far from 0 an exact variable.
         """
         uncertain = self.radii > 0
-        squares = gaps[:, uncertain] ** 2
+        squares = gaps[:, uncertain] * gaps[:, uncertain]
         norms = squares.max(axis=1) if self.is_box else squares.sum(axis=1)
         same = (np.abs(gaps[:, ~uncertain]) <= edge).all(axis=1)
         return np.asarray((norms <= 1.0 + edge) & same)
@@ -128,7 +128,7 @@ class Ball(_Sided):
     def geometry(self, dimension: int) -> Geometry:
         made = super().geometry(dimension)
         away = made.offset[made.active] / made.radii[made.active]
-        if away @ away > 1.0:
+        if (away * away).sum() > 1.0:
             raise ProblemError(
                 "a ball with unequal sides must hold the design itself",
                 "too many variables go one way only, so that it does not",

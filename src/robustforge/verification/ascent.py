@@ -119,7 +119,7 @@ def _displaced(target: Target, unit: Floats, coordinate: int, positions: Floats)
     rest[coordinate] = 0.0
     points = np.tile(rest, (positions.size, 1))
     if not target.is_box:
-        room = np.sqrt(np.maximum(1.0 - positions**2, 0.0))
+        room = np.sqrt(np.maximum(1.0 - positions * positions, 0.0))
         points *= (room / max(norm(rest), 1e-300))[:, None]
     points[:, coordinate] = positions
     return points
@@ -131,11 +131,11 @@ def _several(target: Target, unit: Floats, coordinates: Integers, positions: Flo
     if target.is_box:
         point[coordinates] = positions
         return point
-    fits = np.cumsum(positions**2) <= 1.0
+    fits = np.cumsum(positions * positions) <= 1.0
     fixed = np.zeros(target.size, np.bool_)
     fixed[coordinates[fits]] = True
     point[coordinates[fits]] = positions[fits]
-    rest, room = norm(point[~fixed]), max(1.0 - np.sum(positions[fits] ** 2), 0.0)
+    rest, room = norm(point[~fixed]), max(1.0 - np.sum(positions[fits] * positions[fits]), 0.0)
     if rest > 0:
         point[~fixed] *= np.sqrt(room) / rest
     return point

@@ -136,7 +136,7 @@ def on_segments(target: Target, ends: Floats, most: int) -> list[Cliff]:
 def _promising(low: Floats, high: Floats, heights: Floats, ends: Floats) -> list[int]:
     """Return the numbers of the rising cliffs inside the set, those first that are highest for the radius they take."""
     real = np.flatnonzero(np.isfinite(low) & (high < 1.0) & (heights > 0))
-    costs = (high[real] * norms(ends[real])) ** 2 / heights[real]
+    costs = np.square(high[real] * norms(ends[real])) / heights[real]
     return [int(k) for k in real[np.argsort(costs, kind="stable")]]
 
 

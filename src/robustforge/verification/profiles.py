@@ -87,7 +87,7 @@ def divide(target: Target, profiles: Profiles) -> Division:
     if target.is_box:
         chosen = np.argmax(profiles.gains, axis=1)
     else:
-        chosen = knapsack.choose(list(profiles.steps**2), list(profiles.gains))
+        chosen = knapsack.choose(list(np.square(profiles.steps)), list(profiles.gains))
     gain = float(profiles.gains[rows, chosen].sum())
     return Division(profiles.steps[rows, chosen], profiles.edge[rows, chosen], gain)
 
@@ -96,7 +96,7 @@ def towards_cliffs(profiles: Profiles, most: int) -> Floats:
     """Return the points of the unit set's surface on the axes with the highest cliffs for their cost (k, m)."""
     found = np.argwhere(profiles.edge & (profiles.gains > 0))
     steps, gains = profiles.steps[tuple(found.T)], profiles.gains[tuple(found.T)]
-    order = np.argsort(steps**2 / gains, kind="stable")[:most]
+    order = np.argsort(steps * steps / gains, kind="stable")[:most]
     return np.sign(steps[order])[:, None] * np.eye(len(profiles.steps))[found[order, 0]]
 
 
