@@ -20,7 +20,7 @@ from robustforge.evolution.entry import carry_out, default_name, make_settings
 from robustforge.execution import connect
 from robustforge.heuristic import Grammar, Heuristic
 from robustforge.problem import Problem, as_problems
-from robustforge.store import FINAL, SEARCH, SOLVE, VERIFY, Assessed, Experiment, Store
+from robustforge.store import FINAL, SEARCH, SOLVE, VERIFY, Assessed, Experiment, Store, damage
 from robustforge.store.lock import Lock
 
 EVOLUTION_FORMAT = "robustforge-evolution/1"
@@ -125,7 +125,7 @@ def evolution_record(evolution: Evolution, store: str) -> Record:
 
 def run_rows(path: str) -> list[Record]:
     """Return what a store holds: evolutions and searches and how far they are, and who was assessed in it."""
-    with Store.read(path) as store:
+    with Store.read(path) as store, damage(store.path):
         held = Lock.is_held(store.path)
         bred = [_run_row(store, experiment, held) for experiment in store.experiments()]
         searched = [_search_row(store, experiment, held) for experiment in store.experiments(SEARCH)]
@@ -160,7 +160,7 @@ def champion_record(path: str, name: str | None) -> tuple[Record, Heuristic]:
 
     Of one that is not finished, it is the best of its last complete generation.
     """
-    with Store.read(path) as store:
+    with Store.read(path) as store, damage(store.path):
         experiment = store.chosen(name)
         members = store.members(experiment)
         if not members:

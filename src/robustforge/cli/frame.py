@@ -51,12 +51,12 @@ class Commands(click.Group):
                 ObjectiveError,
                 ProblemFileError,
                 RobustforgeError,
-                StoreFullError,
+                StoreWriteError,
             )
 
             if not isinstance(error, RobustforgeError):
                 raise
-            failed = isinstance(error, (ModelError, ObjectiveError, StoreFullError))
+            failed = isinstance(error, (ModelError, ObjectiveError, StoreWriteError))
             fail(ctx, str(error), FAILED if failed else WRONG_CALL, isinstance(error, (ModelError, ProblemFileError)))
 
 

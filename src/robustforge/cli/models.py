@@ -23,7 +23,7 @@ from robustforge.model.problem_file import ProblemFile
 from robustforge.model.reading import number
 from robustforge.model.workforce import Submit, workforce
 from robustforge.search import Search, Verified, answer_of, heuristic_of
-from robustforge.store import SEARCH, Store
+from robustforge.store import SEARCH, Store, damage
 
 FAILED_WORD = "failed"
 
@@ -136,7 +136,7 @@ def write_points(record: Record, path: str) -> None:
 
 def write_runs(path: str, name: str | None, output: str) -> tuple[int, int]:
     """Write what a model said in a search as CSV that a problem file can begin with; how many runs, how many failed."""
-    with Store.read(path) as store:
+    with Store.read(path) as store, damage(store.path):
         experiment = store.chosen(name, SEARCH)
         variables, rows = Search.look(store, experiment).file.variables, store.evaluations(experiment)
     said = [row for row in rows if not row.failure]
