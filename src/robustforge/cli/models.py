@@ -139,12 +139,12 @@ def write_runs(path: str, name: str | None, output: str) -> tuple[int, int]:
     with Store.read(path) as store, damage(store.path):
         experiment = store.chosen(name, SEARCH)
         variables, rows = Search.look(store, experiment).file.variables, store.evaluations(experiment)
-    said = [row for row in rows if not row.failure]
+        said = [[*variables.decode(np.array(row.x)).values(), row.value] for row in rows if not row.failure]
     with open(output, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow([*variables.names, VALUE])
         for row in said:
-            writer.writerow(map(repr, [*variables.decode(np.array(row.x)).values(), row.value]))
+            writer.writerow(map(repr, row))
     return len(said), len(rows) - len(said)
 
 
