@@ -118,8 +118,29 @@ class StoreError(RobustforgeError):
     """A file that is no store, or a store that does not fit what is asked of it."""
 
 
-class StoreFullError(StoreError):
+class StoreWriteError(StoreError):
+    """A store that cannot be written to any more, in the middle of the work.
+
+    Attributes:
+        result: What was found up to then: an `Evolution`, an `Assessment`, an `OptimizeResult` of a search or what an
+            attack came to; `None` if there is nothing.
+    """
+
+    result: Any = None
+
+
+class StoreFullError(StoreWriteError):
     """A store that cannot be written to, for want of room or permission; what it holds is safe."""
+
+
+class StoreLostError(StoreWriteError):
+    """A store that was deleted, replaced or damaged while it was written to.
+
+    Attributes:
+        rescued: The file that all of its content was copied to; `None` if that could not be done.
+    """
+
+    rescued: str | None = None
 
 
 class ObjectiveImportError(RobustforgeError):

@@ -163,7 +163,8 @@ def test_some_by_name(kept):
 
 
 def test_a_store_of_assessed_runs_alone(tmp_path):
-    run = Assessed("a", "a", '{"name": "p", "dimension": 3}', 10, 10, False, 1, 0, value=1.0, attacked=1.0, nominal=1.0)
+    values = {"value": 1.0, "attacked": 1.0, "nominal": 1.0, "curve": (1.0,) * 11}
+    run = Assessed("a", "a", '{"name": "p", "dimension": 3}', 10, 10, False, 1, 0, **values)
     with Store.open(tmp_path / "s.db") as store:
         store.add_assessed([run])
     found = read_evidence(tmp_path / "s.db")

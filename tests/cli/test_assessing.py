@@ -327,3 +327,23 @@ def test_results_of_another_scale_are_a_wrong_call(tmp_path):
     )
     assert "same scale" in ended.stderr
     assert not (tmp_path / "n.db").exists()
+
+
+@pytest.mark.parametrize("command", ["assess", "compare"])
+def test_a_store_that_is_lost_does_not_take_what_was_found_along(tmp_path, monkeypatch, command):
+    path, whole = tmp_path / "s.db", Store.add_assessed
+
+    def losing(self, runs):
+        whole(self, runs)
+        if path.exists() and len(self.assessed()) >= 6:
+            path.unlink()
+
+    monkeypatch.setattr(Store, "add_assessed", losing)
+    given = [command, "rpso", "random", *BOTH, "--no-attack", "--workers", 1, "--store", path]
+    ended = run(*given, code=1)
+    assert "rpso" in ended.stdout
+    assert "was deleted" in ended.stderr
+    assert "s.db-rescued" in ended.stderr
+    monkeypatch.undo()
+    with Store.read(tmp_path / "s.db-rescued") as store:
+        assert len(store.assessed()) >= 6

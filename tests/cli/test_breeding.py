@@ -408,3 +408,26 @@ def test_there_is_a_line_now_and_then_within_a_generation(tmp_path, monkeypatch)
     json.loads(ended.stdout)
     found = re.findall(r"evolve one: (?:generation [12] of 2|finalists), \d+ of \d+ runs.* so far\n", ended.stderr)
     assert len(found) >= 3
+
+
+def test_a_store_that_is_lost_does_not_take_the_best_so_far_along(tmp_path, monkeypatch):
+    path, output = tmp_path / "s.db", tmp_path / "best.json"
+    whole = Store.add_generation
+
+    def losing(self, experiment, generation, best_first):
+        whole(self, experiment, generation, best_first)
+        if generation == 0:
+            path.unlink()
+
+    monkeypatch.setattr(Store, "add_generation", losing)
+    ended = run(*SPHERE, path, "-o", output, code=1)
+    assert "one: stopped, the best after 1 of 2 generations" in ended.stdout
+    assert "was deleted" in ended.stderr
+    assert "s.db-rescued" in ended.stderr
+    assert isinstance(rf.heuristic(output), rf.Heuristic)
+    monkeypatch.undo()
+    os.replace(tmp_path / "s.db-rescued", path)
+    record = json.loads(run(*SPHERE, path, "--json").stdout)
+    assert record["new_runs"] < record["runs"]
+    undisturbed = json.loads(run(*SPHERE, tmp_path / "whole.db", "--json").stdout)
+    assert (record["champion"], record["generations"]) == (undisturbed["champion"], undisturbed["generations"])

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import textwrap
 import time
 from pathlib import Path
@@ -707,7 +708,7 @@ def test_a_signal_ends_it_with_the_best_so_far_and_the_same_command_goes_on(fold
     pids = text_of(folder / "pids", 1 + ("--workers" in options)).split()
     until_stored(30)
     said = run("solve", "spring.toml", code=2).stderr  # a second one at the same time
-    assert "a store has one writer at a time; somebody else is writing to" in said
+    assert "a store has one writer at a time; another process has" in said
     code, shown, said = end(number)
     assert code == cli.INTERRUPTED, said
     done = len(rows("spring.db"))
@@ -829,7 +830,7 @@ def test_output_that_is_a_trap_is_a_failed_run(folder):
 def test_a_disk_that_fills_up_is_told_in_a_sentence_and_it_goes_on_once_there_is_room(folder, slow):
     code, shown, said = slow(999, limit=130_000)()
     assert code == 1
-    assert shown == ""
+    assert shown.startswith("There is no design yet")
     assert "\nerror: a store must be on a disk with room to write; writing to " in said
     assert said.count("\n") == 3
     before = rows("spring.db")
@@ -879,3 +880,103 @@ def test_a_small_search_whose_model_always_fails_works_once_it_is_mended():
 
 def test_the_hint_names_the_search_that_was_solved():
     assert "verify spring.toml --name other" in " ".join(run("solve", "spring.toml", "--name", "other").stdout.split())
+
+
+# --- the store is lost, or its disk is full, in the middle of the work
+
+AT_THE_END = """
+echo x >> $4/log
+[ $(wc -l < $4/log) -eq $(cat $4/when) ] && {}
+"""
+
+
+def losing(how, when):
+    """A model that does something to the store at one of its runs, and one that does not."""
+    head = HEAD.replace("rpso", "rpso+dd")  # which has a design after 20 runs
+    problem("quick", 'name = "spring"\n' + head)
+    problem("spring", head, model=SHELL, script=values_of(AT_THE_END.format(how)))
+    Path("when").write_text(str(when))
+    Path("log").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("how", "fact"),
+    [
+        ("rm $4/spring.db", "was deleted"),
+        ("mv $4/spring.db $4/moved.db", "was deleted"),
+        ("echo other > $4/other && mv $4/other $4/spring.db", "was replaced"),
+        (": > $4/spring.db", "was truncated"),
+    ],
+)
+@pytest.mark.parametrize("when", [38, 40])
+def test_a_store_that_is_lost_does_not_take_the_design_along(how, fact, when):
+    losing(how, when)
+    ended = run("solve", "spring.toml", "-o", "design.json", code=1)
+    assert ended.stdout.startswith("Robust design of spring")
+    assert fact in ended.stderr
+    assert "spring.db-rescued" in ended.stderr
+    record = json.loads(Path("design.json").read_text())
+    assert record["found"]
+    assert when - 1 <= record["runs"] == len(rows("spring.db-rescued")) <= when  # the model may be a run ahead
+    os.replace("spring.db-rescued", "spring.db")
+    assert timeless(as_json("solve", "spring.toml")) == timeless(as_json("solve", "quick.toml"))
+    assert len(Path("log").read_text().split()) <= 41  # nothing that was stored is run twice
+
+
+def test_a_store_that_is_lost_does_not_take_the_worst_case_along():
+    losing("rm $4/spring.db", 60)
+    run("solve", "spring.toml")
+    ended = run("verify", "spring.toml", "--budget", "30", code=1)
+    assert "the worst within the tolerances" in ended.stdout
+    assert "was deleted" in ended.stderr
+    assert len(rows("spring.db-rescued", part=VERIFY)) in (19, 20)  # the model may be a run ahead of the store
+    os.replace("spring.db-rescued", "spring.db")
+    run("solve", "quick.toml")
+    found = as_json("verify", "quick.toml", "--budget", "30")
+    assert timeless(as_json("verify", "spring.toml", "--budget", "30")) == timeless(found)
+
+
+@pytest.mark.parametrize("command", ["solve", "verify"])
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("database or disk is full", sqlite3.SQLITE_FULL),
+        ("attempt to write a readonly database", sqlite3.SQLITE_READONLY),
+        ("disk I/O error", sqlite3.SQLITE_IOERR),
+    ],
+)
+def test_a_disk_that_fails_does_not_take_the_design_along(monkeypatch, command, message, code):
+    whole, count = Store._insert_evaluations, 0
+    if command == "verify":
+        run("solve", "spring.toml")
+
+    def full(self, number, evaluations):
+        nonlocal count
+        count += len(evaluations)
+        if count == (39 if command == "solve" else 12):
+            error = sqlite3.OperationalError(message)
+            error.sqlite_errorcode = code
+            raise error
+        whole(self, number, evaluations)
+
+    monkeypatch.setattr(Store, "_insert_evaluations", full)
+    budget = ["--budget", "20"] if command == "verify" else []
+    ended = run(command, "spring.toml", *budget, code=1)
+    assert ("Robust design" if command == "solve" else "the worst within the tolerances") in ended.stdout
+    assert message in ended.stderr
+    assert "What was stored is safe" in ended.stderr
+    run(command, "spring.toml", *budget)
+    assert len(rows("spring.db")) == 40
+
+
+def test_a_deleted_lock_file_changes_nothing():
+    losing("rm $4/spring.db-lock", 20)
+    assert timeless(as_json("solve", "spring.toml")) == timeless(as_json("solve", "quick.toml"))
+    assert not Path("spring.db-lock").exists()
+
+
+@pytest.mark.parametrize("command", ["solve", "verify", "ask"])
+def test_a_store_must_be_a_file(command):
+    os.mkfifo("pipe")
+    assert "pipe is a named pipe" in run(command, "spring.toml", "--store", "pipe", code=2).stderr
+    assert "/dev/null is a device" in run(command, "spring.toml", "--store", "/dev/null", code=2).stderr

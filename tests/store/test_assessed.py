@@ -16,7 +16,7 @@ from robustforge.store.database import _FOLDER, APPLICATION, VERSION
 FULL = Assessed(
     contestant="0123456789abcdef",
     name='it\'s "best".json ü',
-    problem='{"name": "p"}',
+    problem='{"name": "p", "dimension": 3}',
     budget=2000,
     samples=10**9,
     attack=True,
@@ -26,11 +26,13 @@ FULL = Assessed(
     attacked=math.inf,
     nominal=-1e-300,
     nfev=1999,
-    curve=(math.nan, math.inf, -1e-300, 5e-324, 1 / 3),
+    curve=(math.nan, math.inf, -1e-300, 5e-324, *[1 / 3] * 7),
     x=(1 / 3, -0.0, 1e308),
     seconds=0.125,
 )
-FAILED = Assessed("cma-es (pycma 4)", "cma-es", '{"name": "p"}', 10, 1, False, 1, 0, failure="ValueError: no")
+FAILED = Assessed(
+    "cma-es (pycma 4)", "cma-es", '{"name": "p", "dimension": 3}', 10, 1, False, 1, 0, failure="ValueError: no"
+)
 
 
 def text(runs):
@@ -87,7 +89,7 @@ def test_a_run_that_is_stored_again_takes_the_place_of_the_first(tmp_path):
 
 @pytest.mark.parametrize("change", ["contestant", "problem", "budget", "samples", "attack", "seed"])
 def test_runs_that_differ_in_any_part_of_the_key_are_both_kept(change):
-    value = {"contestant": "x", "problem": '{"name": "q"}', "attack": False}.get(change, 77)
+    value = {"contestant": "x", "problem": '{"name": "q", "dimension": 3}', "attack": False}.get(change, 77)
     other = replace(FULL, **{change: value})
     assert other.key != FULL.key
     with Store.open(None) as store:

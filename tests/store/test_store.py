@@ -69,7 +69,7 @@ def test_readers_see_what_is_committed_while_the_writer_writes(tmp_path):
         experiment = writer.begin("one", "evolution", SETTINGS, {})
         with Store.read(tmp_path / "s.db") as reader:
             for repeat in range(5):
-                writer.add(experiment, [Run(0, 0, heuristic.id, repeat, 1)])
+                writer.add(experiment, [Run(0, 0, heuristic.id, repeat, 1, value=2.0)])
                 assert len(reader.runs(experiment)) == repeat + 1
 
 
@@ -110,13 +110,13 @@ from robustforge.errors import StoreError
 from robustforge.store import Run, Store
 store = Store.open(sys.argv[1])
 experiment = store.begin("one", "evolution", {{}}, {{}})
-store.add(experiment, [Run(0, 0, "{heuristic.id}", 0, 1)])
+store.add(experiment, [Run(0, 0, "{heuristic.id}", 0, 1, value=2.0)])
 try:
     Store.open(sys.argv[1])
 except StoreError:
     pass
 subprocess.run([sys.executable, "-c", {READ!r}, sys.argv[1]], check=True)
-store.add(experiment, [Run(0, 0, "{heuristic.id}", 1, 1)])
+store.add(experiment, [Run(0, 0, "{heuristic.id}", 1, 1, value=2.0)])
 os.kill(os.getpid(), 9)
 """
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9

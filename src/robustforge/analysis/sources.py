@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from robustforge.analysis import archive
 from robustforge.analysis.evidence import Bred, Evidence, Outcome, check_assessed, check_settings
-from robustforge.errors import RobustforgeError, StoreError
 from robustforge.evolution.fitness import Floats, order, scaled
 from robustforge.heuristic import Heuristic
-from robustforge.store import FINAL, Experiment, Run, Store
+from robustforge.store import FINAL, Experiment, Run, Store, damage
 from robustforge.store.lock import Lock
 
 
@@ -34,18 +32,6 @@ def read_evidence(path: str | Path, names: Sequence[str] = ()) -> Evidence:
         chosen = [store.experiment(name) for name in dict.fromkeys(names)] or store.experiments()
         outcomes = tuple(outcome_of(store, experiment) for experiment in chosen if experiment.kind == "evolution")
         return Evidence(str(path), outcomes, check_assessed(store.assessed()), Lock.is_held(store.path))
-
-
-@contextmanager
-def damage(path: str) -> Iterator[None]:
-    """Turn what does not fit together in a store into a sentence."""
-    try:
-        yield
-    except RobustforgeError:
-        raise
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        fact = f"{path} is not: {type(error).__name__}: {error}"
-        raise StoreError("a store must be in order", fact, "Take it from a copy, or name another file") from error
 
 
 def outcome_of(store: Store, experiment: Experiment) -> Outcome:

@@ -17,7 +17,7 @@ from robustforge.assessment.process import Process, Progress
 from robustforge.contestants import Contestant, as_contestant
 from robustforge.contestants.names import QUICK, HeuristicContestant
 from robustforge.engine.setup import checked_budget
-from robustforge.errors import AssessmentError
+from robustforge.errors import AssessmentError, StoreWriteError
 from robustforge.heuristic import Heuristic
 from robustforge.problem import Problem, as_problems
 from robustforge.store import Assessed, Store
@@ -91,6 +91,10 @@ def assess(
     Returns:
         The runs, with `summaries`, `comparison` and `anytime` as tables.
 
+    Raises:
+        StoreWriteError: The store cannot be written to any more: the disk is full, or its file was deleted. Its
+            `result` is the assessment of the runs that were made; `None` if there are none.
+
     Example:
         >>> import robustforge as rf
         >>> found = rf.assess("rpso", rf.problem("sphere", 2), runs=5, samples=100, budget=100)
@@ -104,10 +108,16 @@ def assess(
         raise AssessmentError("a callback must be a function of the progress", f"got {callback!r}")
     tasks = _tasks(chosen, where, int(budget), int(samples), bool(attack), int(runs), int(seed))
     in_python = not all(isinstance(each, HeuristicContestant) or each.id in QUICK for each in chosen)
-    with Store.open(store) as kept, crew(where, executor, workers, time_limit, in_python=in_python) as makers:
-        process = Process(kept, makers, chosen, where, callback)
-        made = process.run(tasks)
-        return Assessment(tuple(process.known[task.key] for task in tasks), made)
+    process: Process | None = None
+    try:
+        with Store.open(store) as kept, crew(where, executor, workers, time_limit, in_python=in_python) as makers:
+            process = Process(kept, makers, chosen, where, callback)
+            process.run(tasks)
+    except StoreWriteError as error:
+        done = [process.known[task.key] for task in tasks if task.key in process.known] if process else []
+        error.result = Assessment(tuple(done), process.made) if process and done else None
+        raise
+    return Assessment(tuple(process.known[task.key] for task in tasks), process.made)
 
 
 def compare(contestants: Any, problems: Problem | Iterable[Problem], **options: Any) -> Comparison:

@@ -16,6 +16,7 @@ from robustforge.contestants.names import HeuristicContestant
 from robustforge.errors import StoreError
 from robustforge.problem import Problem
 from robustforge.store import Assessed, AssessedKey, Store
+from robustforge.store.records import damaged
 from robustforge.workshop import Crew, Workshop
 
 LAP = 20
@@ -77,8 +78,13 @@ class Process:
                 self.known.setdefault(replace(run, attack=False).key, run)
         self._progress = Progress(0, 0)
 
-    def run(self, tasks: Sequence[Task]) -> int:
-        """Make what the store does not hold, and return how much that was; `known` then has all."""
+    @property
+    def made(self) -> int:
+        """How many runs were made now."""
+        return self._progress.made
+
+    def run(self, tasks: Sequence[Task]) -> None:
+        """Make what the store does not hold; `known` then has all."""
         self._check_known(tasks)
         self._rename(tasks)
         missing = [task for task in tasks if task.key not in self.known or self.known[task.key].failure]
@@ -88,7 +94,6 @@ class Process:
             self._store.add_heuristics(bred)
         for first in range(0, max((task.run.repeat for task in missing), default=-1) + 1, LAP):
             self._workshop.make([task for task in missing if first <= task.run.repeat < first + LAP], self._keep)
-        return len(missing)
 
     def _problem(self, task: Task) -> Problem:
         return self._problems[task.group // len(self._contestants)]
@@ -111,10 +116,18 @@ class Process:
             self._store.add_assessed(renamed)
             self.known.update((run.key, run) for run in renamed)
 
+    def _check_repeat(self, task: Task) -> None:
+        """Refuse a stored run whose number does not belong to its seed: it was changed."""
+        known = self.known.get(task.key)
+        if known is not None and known.repeat != task.run.repeat:
+            fact = f"run {known.repeat} of {known.name!r} has the seed of run {task.run.repeat}"
+            raise damaged(self._store.path, fact)
+
     def _check_known(self, tasks: Sequence[Task]) -> None:
         """Make one stored run of each of the user's own problems and optimisers again; refuse what has changed."""
         first: dict[int, Task] = {}
         for task in tasks:
+            self._check_repeat(task)
             ours = task.contestant.fixed and self._problem(task).is_test_problem
             known = self.known.get(task.key)
             if not ours and known is not None and not known.failure:

@@ -21,6 +21,7 @@ from robustforge.cli.frame import (
     problem_options,
     say,
 )
+from robustforge.errors import StoreWriteError
 
 COUNT = click.IntRange(min=1)
 SCALES = ("smoke", "small", "paper")
@@ -63,10 +64,12 @@ def assess(ctx: click.Context, /, as_json: bool, csv_file: str | None, **given: 
     from robustforge.cli import assessments
 
     assessments.check_csv(csv_file)
-    found = _made(ctx, given)
+    found, lost = _made(ctx, given)
     record = assessments.assessment_record(found, given["store"])
     assessments.save_csv(record["summaries"], csv_file)
     give(record, as_json, lambda: assessments.show_assessment(record))
+    if lost is not None:  # what was found is not lost with the store
+        raise lost
     ctx.exit(FAILED if record["failures"] == len(found.runs) else 0)
 
 
@@ -85,15 +88,17 @@ def compare(ctx: click.Context, /, as_json: bool, csv_file: str | None, by: Any,
     assessments.check_csv(csv_file)
     if by == "attacked" and not given["attack"]:
         raise click.UsageError("--by attacked needs the attack: leave --no-attack out.")
-    found = _made(ctx, given)
+    found, lost = _made(ctx, given)
     record = assessments.comparison_record(found, by, given["store"])
     assessments.save_csv(record["cells"], csv_file)
     give(record, as_json, lambda: assessments.show_comparison(record))
+    if lost is not None:
+        raise lost
     ctx.exit(FAILED if record["failures"] == len(found.runs) else 0)
 
 
-def _made(ctx: click.Context, given: dict[str, Any]) -> Any:
-    """Return the assessment that the options ask for; Ctrl-C ends the command."""
+def _made(ctx: click.Context, given: dict[str, Any]) -> tuple[Any, StoreWriteError | None]:
+    """Return the assessment that the options ask for, and why it is not whole if it is not; Ctrl-C ends the command."""
     from robustforge.cli import assessments, evolutions
 
     place = {key: given.pop(key) for key in ("dimension", "variant", "variant_seed", "outside")}
@@ -104,7 +109,11 @@ def _made(ctx: click.Context, given: dict[str, Any]) -> Any:
     store = given["store"]
     try:
         with interruptible_once():
-            return assessments.assessed(ctx.info_name or "assess", problems=chosen, **given)
+            return assessments.assessed(ctx.info_name or "assess", problems=chosen, **given), None
+    except StoreWriteError as error:
+        if error.result is None:
+            raise
+        return error.result, error
     except KeyboardInterrupt:
         kept = f"what was run is in {store}; the same command goes on from there"
         say(f"interrupted: {kept if os.path.exists(store) else 'nothing was run yet'}", err=True)

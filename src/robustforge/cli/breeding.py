@@ -25,6 +25,7 @@ from robustforge.cli.frame import (
     problem_options,
     say,
 )
+from robustforge.errors import StoreWriteError
 
 COUNT, PAIR = click.IntRange(min=1), click.IntRange(min=2)
 
@@ -122,6 +123,7 @@ def evolve(
     goals = given["goals"].split(",") if given["goals"] else ()
     settings = {**given, "race": race or 0.0, "first": given["first"] or 0, "goals": goals}
     evolution = evolutions.new_evolution(name, chosen, parse_grammar(grammar, only, without, fix), settings)
+    lost: StoreWriteError | None = None
     try:
         with interruptible_once(), live.watching(evolution) as after_each:
             evolutions.bred(evolution, store, workers, dask, time_limit, after_each)
@@ -129,11 +131,17 @@ def evolve(
         kept = f"what was run is in {store}; the same command goes on from there"
         say(f"interrupted: {kept if os.path.exists(store) else 'nothing was run yet'}", err=True)
         ctx.exit(INTERRUPTED)
+    except StoreWriteError as error:
+        if error.result is None:
+            raise
+        lost = error
     record = evolutions.evolution_record(evolution, store)
     saved = output if record["champion"]["works"] else None
     if saved:
         evolution.champion.save(saved)
     give(record, as_json, lambda: outcomes.show_evolution(record, evolution.champion, saved))
+    if lost is not None:  # the best so far is not lost with the store
+        raise lost
     ctx.exit(0 if record["champion"]["works"] else FAILED)
 
 

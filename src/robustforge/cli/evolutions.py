@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import robustforge as rf
+from robustforge.analysis.evidence import check_settings
 from robustforge.cli import records
 from robustforge.cli.frame import VARIANTS
 from robustforge.cli.listings import Record
@@ -20,7 +21,7 @@ from robustforge.evolution.entry import carry_out, default_name, make_settings
 from robustforge.execution import connect
 from robustforge.heuristic import Grammar, Heuristic
 from robustforge.problem import Problem, as_problems
-from robustforge.store import FINAL, SEARCH, SOLVE, VERIFY, Assessed, Experiment, Store
+from robustforge.store import FINAL, SEARCH, SOLVE, VERIFY, Assessed, Experiment, Store, damage
 from robustforge.store.lock import Lock
 
 EVOLUTION_FORMAT = "robustforge-evolution/1"
@@ -125,7 +126,7 @@ def evolution_record(evolution: Evolution, store: str) -> Record:
 
 def run_rows(path: str) -> list[Record]:
     """Return what a store holds: evolutions and searches and how far they are, and who was assessed in it."""
-    with Store.read(path) as store:
+    with Store.read(path) as store, damage(store.path):
         held = Lock.is_held(store.path)
         bred = [_run_row(store, experiment, held) for experiment in store.experiments()]
         searched = [_search_row(store, experiment, held) for experiment in store.experiments(SEARCH)]
@@ -134,6 +135,7 @@ def run_rows(path: str) -> list[Record]:
 
 def _search_row(store: Store, experiment: Experiment, held: bool) -> Record:
     """Return how far a search for a design is."""
+    _check_counts(experiment.settings, "budget", "seed")
     rows = store.evaluations(experiment)
     return {
         "kind": SEARCH,
@@ -149,6 +151,13 @@ def _search_row(store: Store, experiment: Experiment, held: bool) -> Record:
     }
 
 
+def _check_counts(settings: Record, *names: str) -> None:
+    """Raise `ValueError` if settings of a store that are shown are no counts."""
+    for name in names:
+        if not isinstance(settings[name], int) or settings[name] < 0:
+            raise ValueError(f"the settings' {name} is {settings[name]!r}")
+
+
 def _search_state(experiment: Experiment, held: bool) -> str:
     if experiment.ended:
         return "finished"
@@ -160,8 +169,10 @@ def champion_record(path: str, name: str | None) -> tuple[Record, Heuristic]:
 
     Of one that is not finished, it is the best of its last complete generation.
     """
-    with Store.read(path) as store:
+    with Store.read(path) as store, damage(store.path):
         experiment = store.chosen(name)
+        check_settings(experiment.settings)
+        _check_counts(experiment.settings, "generations")
         members = store.members(experiment)
         if not members:
             raise StoreError(
@@ -215,6 +226,8 @@ def _assessed_rows(runs: Sequence[Assessed]) -> list[Record]:
 
 def _run_row(store: Store, experiment: Experiment, writing: bool) -> Record:
     settings = experiment.settings
+    check_settings(settings)
+    _check_counts(settings, "generations", "seed")
     generations = [number for number in store.members(experiment) if number != FINAL]
     runs, failures = store.count_runs(experiment)
     return {

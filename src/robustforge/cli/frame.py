@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from robustforge.errors import ModelError, ObjectiveError, ProblemFileError, RobustforgeError, StoreFullError, escaped
+from robustforge.errors import ModelError, ObjectiveError, ProblemFileError, RobustforgeError, StoreWriteError, escaped
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,7 +50,7 @@ class Commands(click.Group):
         except ValueError as error:
             if not isinstance(error, RobustforgeError):
                 raise
-            failed = isinstance(error, (ModelError, ObjectiveError, StoreFullError))
+            failed = isinstance(error, (ModelError, ObjectiveError, StoreWriteError))
             fail(ctx, str(error), FAILED if failed else WRONG_CALL, isinstance(error, (ModelError, ProblemFileError)))
 
 

@@ -24,7 +24,7 @@ from robustforge.cli.frame import (
     output_option,
     say,
 )
-from robustforge.errors import ProblemError
+from robustforge.errors import ProblemError, StoreWriteError
 
 if TYPE_CHECKING:
     from robustforge.model.problem_file import ProblemFile
@@ -92,20 +92,32 @@ def solve_file(
     records.check_folder(output)
     file, where = read(target, **changes), store_of(target, store)
     models.check_model(file)
-    started, interrupted = time.perf_counter(), False
-    with Store.open(where, durable=True) as kept:
-        search = Search.open(file, kept, accept_changes)
-        designs.say_plan(search)
-        try:
-            with _ended_by_signals(), models.running(file, where, keep) as submit, designs.watching(search) as notice:
-                search.solve(submit, notice)
-        except KeyboardInterrupt:
-            interrupted = True
-        record = models.design_record(search, where, time.perf_counter() - started)
+    started, interrupted, search, lost = time.perf_counter(), False, None, None
+    try:
+        with Store.open(where, durable=True) as kept:
+            search = Search.open(file, kept, accept_changes)
+            designs.say_plan(search)
+            try:
+                with (
+                    _ended_by_signals(),
+                    models.running(file, where, keep) as submit,
+                    designs.watching(search) as notice,
+                ):
+                    search.solve(submit, notice)
+            except KeyboardInterrupt:
+                interrupted = True
+    except StoreWriteError as error:
+        if search is None:
+            raise
+        lost = error
+    place = getattr(lost, "rescued", None) or where
+    record = models.design_record(search, place, time.perf_counter() - started)
     try:
         records.save(record, output)
     finally:
         give(record, as_json, lambda: designs.show_design(record, target, store, changes.get("name")))
+    if lost is not None:  # the design that was found is not lost with the store
+        raise lost
     if interrupted:
         say(f"interrupted: {record['runs']} runs are in {where}; the same command goes on from there", err=True)
         ctx.exit(INTERRUPTED)
@@ -122,20 +134,30 @@ def verify_file(ctx: click.Context, target: str, store: str | None, budget: int,
     models.check_model(file)
     if not os.path.exists(where):
         raise ProblemError("only a search that came to a design can be verified", f"there is no {where}", "`solve` it")
-    with Store.open(where, durable=True) as kept:
-        attack = Attack(Search.again(file, kept))
-        try:
-            with (
-                _ended_by_signals(),
-                models.running(file, where, False) as submit,
-                designs.bar(f"verify {file.name}", budget) as update,
-            ):
-                attack.carry_out(max(budget, attack.stored), submit, lambda going: update(going.runs, going.failures))
-        except KeyboardInterrupt:
-            say(f"interrupted: what was run is in {where}; the same command goes on from there", err=True)
-            ctx.exit(INTERRUPTED)
-        record = models.verified_record(file, attack.outcome(), where, budget)
+    attack, lost = None, None
+    try:
+        with Store.open(where, durable=True) as kept:
+            attack = Attack(Search.again(file, kept))
+            try:
+                with (
+                    _ended_by_signals(),
+                    models.running(file, where, False) as submit,
+                    designs.bar(f"verify {file.name}", budget) as update,
+                ):
+                    attack.carry_out(
+                        max(budget, attack.stored), submit, lambda going: update(going.runs, going.failures)
+                    )
+            except KeyboardInterrupt:
+                say(f"interrupted: what was run is in {where}; the same command goes on from there", err=True)
+                ctx.exit(INTERRUPTED)
+    except StoreWriteError as error:
+        if attack is None:
+            raise
+        lost = error
+    record = models.verified_record(file, attack.outcome(), where, budget)
     give(record, as_json, lambda: designs.show_verified(record))
+    if lost is not None:
+        raise lost
 
 
 @click.command(epilog=examples("robustforge check filter.toml"))

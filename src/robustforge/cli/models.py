@@ -24,7 +24,7 @@ from robustforge.model.reading import number
 from robustforge.model.sheet import short, shortened
 from robustforge.model.workforce import Submit, workforce
 from robustforge.search import Search, Told, Verified, answer_of, heuristic_of, verdict
-from robustforge.store import SEARCH, Store
+from robustforge.store import SEARCH, Store, damage
 
 FAILED_WORD = "failed"
 _DIGITS = 18
@@ -141,15 +141,15 @@ def write_points(record: Record, path: str) -> None:
 
 def write_runs(path: str, name: str | None, output: str) -> tuple[int, int]:
     """Write what a model said in a search as CSV that a problem file can begin with; how many runs, how many failed."""
-    with Store.read(path) as store:
+    with Store.read(path) as store, damage(store.path):
         experiment = store.chosen(name, SEARCH)
         variables, rows = Search.look(store, experiment).file.variables, store.evaluations(experiment)
-    said = [row for row in rows if not row.failure]
+        said = [[*variables.decode(np.array(row.x)).values(), row.value] for row in rows if not row.failure]
     with open(output, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow([*variables.names, VALUE])
         for row in said:
-            writer.writerow(map(repr, [*variables.decode(np.array(row.x)).values(), row.value]))
+            writer.writerow(map(repr, row))
     return len(said), len(rows) - len(said)
 
 

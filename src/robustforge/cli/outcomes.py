@@ -29,12 +29,14 @@ def show_evolution(record: Record, champion: Heuristic, path: str | None) -> Non
     figures.add_row(
         "best", f"{number(first['best'])} -> {number(last['best'])} in {last['number']} generations ({kind})"
     )
-    heading = f"{record['name']}: finished" + ("" if new else ", and was before; nothing was run")
+    heading = f"{record['name']}: {_outcome(record)}"
     if not record["champion"]["works"]:
         hint = "Every finalist failed on some problem, so there is no champion to use."
     else:
         keep = f"To keep it: robustforge champion {record['store']} --name {record['name']} -o FILE"
-        hint = _saved(path, record["settings"]["budget"], record["own_problems"]) or keep
+        hint = _saved(path, record["settings"]["budget"], record["own_problems"]) or (
+            keep if record["finished"] else ""
+        )
     show(
         title(heading),
         "",
@@ -44,6 +46,15 @@ def show_evolution(record: Record, champion: Heuristic, path: str | None) -> Non
         "",
         Text(hint, style="dim"),
     )
+
+
+def _outcome(record: Record) -> str:
+    """Return how far an evolution came."""
+    if not record["finished"]:
+        return (
+            f"stopped, the best after {len(record['generations'])} of {record['settings']['generations']} generations"
+        )
+    return "finished" if record["new_runs"] else "finished, and was before; nothing was run"
 
 
 def show_champion(record: Record, champion: Heuristic, path: str | None) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from robustforge.engine.arguments import unknown_argument
-from robustforge.errors import EvolutionError
+from robustforge.errors import EvolutionError, StoreWriteError
 from robustforge.evolution.evolution import Evolution
 from robustforge.evolution.process import Process
 from robustforge.evolution.settings import DEFAULT_GRAMMAR, Settings
@@ -56,6 +56,8 @@ def evolve(
         The evolution, with its `champion`, its last `population`, and all `generations`.
 
     Raises:
+        StoreWriteError: The store cannot be written to any more: the disk is full, or its file was deleted. Its
+            `result` is the evolution so far, with a `champion`; `None` if no generation is complete.
         RobustforgeError: The call makes no sense, or the store holds something else; the message says what to do.
 
     Example:
@@ -89,8 +91,12 @@ def carry_out(
     """Carry an evolution out, with its runs in a store, by whoever is named; see `evolve`."""
     if callback is not None and not callable(callback):
         raise EvolutionError("a callback must be a function of the evolution", f"got {callback!r}")
-    with Store.open(store) as kept, crew(evolution.problems, executor, workers, time_limit) as makers:
-        Process(evolution, kept, makers).run(callback)
+    try:
+        with Store.open(store) as kept, crew(evolution.problems, executor, workers, time_limit) as makers:
+            Process(evolution, kept, makers).run(callback)
+    except StoreWriteError as error:
+        error.result = evolution if evolution.generations else None
+        raise
 
 
 def make_settings(given: dict[str, Any]) -> Settings:

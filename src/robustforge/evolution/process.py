@@ -18,9 +18,10 @@ from robustforge.errors import ObjectiveError, StoreError
 from robustforge.evolution.evolution import Evolution, Generation
 from robustforge.evolution.fitness import Floats, Order, order, survivors
 from robustforge.evolution.operators import breed, first_population
-from robustforge.evolution.trial import Trial, breeding_generator, run_trials, trial
+from robustforge.evolution.trial import Trial, breeding_generator, run_seed, run_trials, trial
 from robustforge.heuristic import Heuristic
 from robustforge.store import EVOLUTION, FINAL, Experiment, Run, Store
+from robustforge.store.records import damaged
 from robustforge.workshop import Crew, Workshop
 
 PROBES = 20
@@ -38,7 +39,7 @@ class Process:
         self._workshop: Workshop[Trial, Run] = Workshop(crew, self._order)
         self._settings, self._count = evolution.settings, len(evolution.problems)
         self._experiment = store.find(evolution.name, EVOLUTION, described(evolution), evolution.grammar.to_dict())
-        stored = store.runs(self._experiment) if self._experiment else []
+        stored = self._stored(self._experiment) if self._experiment else []
         self._runs = {run.key: run for run in stored}
         self._done = Counter(run.generation for run in stored)
         self._newcomers: Sequence[Heuristic] = ()
@@ -70,6 +71,17 @@ class Process:
         evolution.final = self._ranked(FINAL, finalists, settings.final_repeats)
         if self._begun.ended is None:
             self._store.end(self._begun, evolution.champion.id)
+
+    def _stored(self, experiment: Experiment) -> list[Run]:
+        """Return the runs in the store; their seeds follow from their numbers, which shows whether these are intact."""
+        runs, seeds = self._store.runs(experiment), {}
+        for run in runs:
+            key = run.generation, run.problem, run.repeat
+            if key not in seeds:
+                seeds[key] = run_seed(self._settings, *key)
+            if run.seed != seeds[key] or run.problem >= self._count:
+                raise damaged(self._store.path, f"the seed of run {run.key} is {run.seed}, not {seeds[key]}")
+        return runs
 
     def _order(self, trials: list[Trial]) -> tuple[Any, ...]:
         return run_trials, self._evolution.problems[trials[0].group], self._settings, trials

@@ -50,8 +50,13 @@ class Trial:
 
 def trial(settings: Settings, heuristic: Heuristic, id: str, generation: int, problem: int, repeat: int) -> Trial:
     """Return the trial of a heuristic with its seed, which is the same for all heuristics."""
+    return Trial(heuristic, Run(generation, problem, id, repeat, run_seed(settings, generation, problem, repeat)))
+
+
+def run_seed(settings: Settings, generation: int, problem: int, repeat: int) -> int:
+    """Return what decides the search of a trial; 53 bits, so that JSON carries it exactly."""
     words = _sequence(_RUN, settings.seed, generation, problem, repeat).generate_state(1, np.uint64)
-    return Trial(heuristic, Run(generation, problem, id, repeat, seed=int(words[0]) >> 11))  # exact in JSON, too
+    return int(words[0]) >> 11
 
 
 def breeding_generator(settings: Settings, generation: int) -> np.random.Generator:

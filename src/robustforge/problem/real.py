@@ -128,6 +128,11 @@ class RealProblem(Problem):
 def _tolerances(scaled: Problem, logarithmic: npt.NDArray[np.bool_]) -> Tolerances:
     geometry = scaled.geometry
     down, up = geometry.radii - geometry.offset, geometry.radii + geometry.offset
-    lower, upper = np.where(logarithmic, -np.expm1(-down), down), np.where(logarithmic, np.expm1(up), up)
+    lower, upper = np.where(logarithmic, -_growth(-down), down), np.where(logarithmic, _growth(up), up)
     kind = "box" if geometry.is_box else "ball"
     return Tolerances(kind, *(tuple(each.tolist()) for each in (lower, upper, logarithmic)))
+
+
+def _growth(logs: Floats) -> Floats:
+    """Return by what fraction values grow whose logarithms grow by so much, to 12 digits."""
+    return np.array([float(f"{exp(each) - 1.0:.12g}") for each in logs.tolist()])

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import OptimizeResult
 
-from robustforge.analysis.sources import damage
 from robustforge.engine import Optimizer
 from robustforge.errors import ProblemError, StoreError, UnknownNameError
 from robustforge.heuristic import Heuristic
@@ -22,7 +21,7 @@ from robustforge.model.outcome import Outcome
 from robustforge.model.problem_file import ProblemFile
 from robustforge.report.price import Estimate, price, price_of
 from robustforge.search import Answer, Attack, Search, Verdict, Verified, answer_of, verdict
-from robustforge.store import SEARCH, SOLVE, VERIFY, Evaluation, Experiment, Store
+from robustforge.store import SEARCH, SOLVE, VERIFY, Evaluation, Experiment, Store, damage
 from robustforge.store.lock import Lock
 from robustforge.verification.neighbourhood import Neighbourhood
 from robustforge.verification.probing import Knowledge

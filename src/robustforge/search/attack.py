@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from robustforge.errors import ObjectiveError, ProblemError, StoreError
+from robustforge.errors import ObjectiveError, ProblemError, StoreError, StoreWriteError
 from robustforge.model.outcome import Outcome
 from robustforge.model.workforce import Submit
 from robustforge.search.search import Search
@@ -86,7 +86,18 @@ class Attack:
             budget: Runs in all.
             submit: Has the model run.
             notice: Called after each run.
+
+        Raises:
+            StoreWriteError: The store cannot be written to any more; its `result` is what is known.
         """
+        try:
+            self._carry_out(budget, submit, notice)
+        except StoreWriteError as error:
+            error.result = self.outcome()
+            raise
+        return self.outcome()
+
+    def _carry_out(self, budget: int, submit: Submit, notice: Callable[[Attack], Any]) -> None:
         probe = probing(self.knowledge, self._neighbourhood.is_box, BATCH)
         points = next(probe, None)
         while points is not None and self.runs < budget:
@@ -95,7 +106,6 @@ class Attack:
                 points = probe.send(np.append(values, np.full(len(points) - values.size, np.nan)))
             except StopIteration:
                 points = None
-        return self.outcome()
 
     def outcome(self) -> Verified:
         """Return what is known now."""

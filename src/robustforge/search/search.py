@@ -20,13 +20,14 @@ from scipy.optimize import OptimizeResult
 
 from robustforge.engine import Batch, Optimizer
 from robustforge.engine.optimizer import resolve_heuristic
-from robustforge.errors import ModelError, ObjectiveError, StoreError, TellError
+from robustforge.errors import ModelError, ObjectiveError, StoreError, StoreWriteError, TellError
 from robustforge.heuristic import Heuristic
 from robustforge.model.earlier import read_earlier
 from robustforge.model.outcome import Outcome
 from robustforge.model.problem_file import ProblemFile, problem_of
 from robustforge.model.workforce import Submit
-from robustforge.store import KNOWN, SEARCH, SOLVE, Evaluation, Experiment, Store
+from robustforge.store import KNOWN, SEARCH, SOLVE, Evaluation, Experiment, Store, damage
+from robustforge.store.records import damaged
 
 HOPELESS = 10
 """If so many runs of a model are made and none has a value, there is nothing to search."""
@@ -82,9 +83,9 @@ class Search:
             known = _earlier(file)
             made = _optimizer(file, heuristic, known)  # raises for what cannot be searched, before anything is stored
             experiment = store.begin_search(file.name, settings, known)
-        else:
-            made = _optimizer(file, heuristic, [e for e in store.evaluations(experiment) if e.part == KNOWN])
-        return cls(file, store, experiment, made)
+            return cls(file, store, experiment, made)
+        with damage(store.path):
+            return cls(file, store, experiment, _optimizer(file, heuristic, _known(store, experiment)))
 
     @classmethod
     def again(cls, file: ProblemFile, store: Store) -> Search:
@@ -95,12 +96,12 @@ class Search:
             StoreError: It is about another problem, or files of its model have changed.
         """
         experiment = store.experiment(file.name, SEARCH)
-        kept = {key: experiment.settings[key] for key in ("budget", "seed", "on_failure", "retries")}
-        heuristic = Heuristic.from_json(json.dumps(experiment.settings["heuristic"]))
-        file = replace(file, **kept, data=None)
-        _found(store, file.name, {**settings_of(file, heuristic), "data": experiment.settings["data"]})
-        known = [each for each in store.evaluations(experiment) if each.part == KNOWN]
-        return cls(file, store, experiment, _optimizer(file, heuristic, known))
+        with damage(store.path):
+            kept = {key: experiment.settings[key] for key in ("budget", "seed", "on_failure", "retries")}
+            heuristic = Heuristic.from_json(json.dumps(experiment.settings["heuristic"]))
+            file = replace(file, **kept, data=None)
+            _found(store, file.name, {**settings_of(file, heuristic), "data": experiment.settings["data"]})
+            return cls(file, store, experiment, _optimizer(file, heuristic, _known(store, experiment)))
 
     @classmethod
     def look(cls, store: Store, experiment: Experiment) -> Search:
@@ -112,11 +113,12 @@ class Search:
         try:
             file = problem_of(experiment.settings, Path(store.path))
             heuristic = Heuristic.from_json(json.dumps(experiment.settings["heuristic"]))
-            made = _optimizer(file, heuristic, [e for e in store.evaluations(experiment) if e.part == KNOWN])
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            return cls(file, store, experiment, _optimizer(file, heuristic, _known(store, experiment)))
+        except StoreError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             fact = f"that of {experiment.name!r} cannot be read ({error})"
             raise StoreError("a search in a store must be whole", fact, "Was the file changed?") from error
-        return cls(file, store, experiment, made)
 
     @property
     def runs(self) -> int:
@@ -138,10 +140,15 @@ class Search:
         Raises:
             ModelError: The model failed wherever it was run; the store is as if this search had never begun.
             ObjectiveError: A run failed, and the policy is "raise"; the failed run is not stored.
+            StoreWriteError: The store cannot be written to any more; its `result` is what is known.
         """
-        while batch := self.optimizer.ask():
-            self._evaluate(batch, submit, notice)
-        self.close_if_over()
+        try:
+            while batch := self.optimizer.ask():
+                self._evaluate(batch, submit, notice)
+            self.close_if_over()
+        except StoreWriteError as error:
+            error.result = self.result()
+            raise
         return self.result()
 
     def close_if_over(self) -> None:
@@ -162,7 +169,12 @@ class Search:
         outcome = self.judged(outcome)
         x = self._waiting(number)
         row = Evaluation(SOLVE, number, x, outcome.value, outcome.failure, outcome.tail, outcome.seconds)
-        self.store.add_evaluations(self.experiment, [row])
+        try:
+            self.store.add_evaluations(self.experiment, [row])
+        except StoreWriteError:
+            if not row.failure:  # its value is known all the same
+                self._take_in([row])
+            raise
         self._count(row)
         self._take_in([row])
 
@@ -265,6 +277,8 @@ class Search:
     def _replay(self) -> None:
         """Take in what is stored; points must be asked for as they were."""
         rows = {e.number: e for e in self.store.evaluations(self.experiment) if e.part == SOLVE}
+        if any(self._seen(row.value) == -math.inf for row in rows.values()):
+            raise damaged(self.store.path, f"a run of {self.experiment.name!r} is infinitely good")
         left = dict(rows)
         while left:
             batch = [(number, x) for number, x in self.optimizer.ask() if number in left]
@@ -365,6 +379,14 @@ def _earlier(file: ProblemFile) -> list[Evaluation]:
         Evaluation(KNOWN, number, tuple(file.variables.encode(point).tolist()), value)
         for number, (point, value) in enumerate(rows)
     ]
+
+
+def _known(store: Store, experiment: Experiment) -> list[Evaluation]:
+    """Return what was known before a search that is in a store."""
+    known = [each for each in store.evaluations(experiment) if each.part == KNOWN]
+    if [each.number for each in known] != list(range(len(known))):
+        raise damaged(store.path, f"not all that was known before {experiment.name!r} is there")
+    return known
 
 
 def _optimizer(file: ProblemFile, heuristic: Heuristic, known: list[Evaluation]) -> Optimizer:

@@ -14,6 +14,7 @@ from robustforge.store.records import (
     Experiment,
     Run,
     RunKey,
+    damage,
 )
 from robustforge.store.store import Store
 
@@ -32,4 +33,5 @@ __all__ = [
     "Run",
     "RunKey",
     "Store",
+    "damage",
 ]

@@ -1,11 +1,22 @@
-"""What a store holds: experiments, the runs of heuristics in them, and runs of users' own models."""
+"""What a store holds: experiments, the runs of heuristics in them, and runs of users' own models.
+
+`decoded` makes records of rows, and refuses what no writer stores: a file may be damaged, or edited by hand.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from robustforge.errors import RobustforgeError, StoreError
 
 EVOLUTION, SEARCH = "evolution", "search"
 """The kinds of experiments."""
@@ -163,3 +174,175 @@ class Experiment:
     champion: str | None
     begun: str
     ended: str | None
+
+
+R = TypeVar("R", Run, Assessed, Evaluation, Experiment)
+
+
+def decoded(kind: type[R], path: str, row: Sequence[Any]) -> R:
+    """Return the record in a row, whose columns are in the order of the record's fields.
+
+    Raises:
+        StoreError: It is not what is stored in such a row; the message names the row and the column.
+    """
+    found: dict[str, Any] = {}
+    for field, value in zip(fields(kind), row, strict=True):
+        try:
+            found[field.name] = _decoded(str(field.type), field.default, value)
+        except (ValueError, RecursionError) as error:
+            raise damaged(path, f"{field.name} of {_row_name(kind, row)} is {_short(value)}; {error}") from error
+    made = kind(**found)
+    if reason := _CHECKS[kind](made):
+        raise damaged(path, f"{_row_name(kind, row)}: {reason}")
+    return made
+
+
+def damaged(path: str, fact: str) -> StoreError:
+    """Return the error of a store that is damaged or was edited."""
+    return StoreError("a store must be in order", f"{path} is not: {fact}", "Take it from a copy, or name another file")
+
+
+@contextmanager
+def damage(path: str) -> Iterator[None]:
+    """Turn what does not fit together in a store into a sentence: around all that is made of its content."""
+    try:
+        yield
+    except RobustforgeError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def _decoded(kind: str, default: Any, value: Any) -> Any:
+    """Return what a column stands for; NULL stands for the default of numbers and texts that have one."""
+    if value is None and (kind == "str | None" or isinstance(default, (float, str))):
+        return default if isinstance(default, (float, str)) else None
+    return _DECODERS[kind](value)
+
+
+def _integer(value: Any) -> int:
+    if not isinstance(value, int):
+        raise ValueError("expected an integer")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if value not in (0, 1):
+        raise ValueError("expected 0 or 1")
+    return bool(value)
+
+
+def _real(value: Any) -> float:
+    if not isinstance(value, (int, float)):
+        raise ValueError("expected a number")
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("expected text")
+    return value
+
+
+def _vector(value: Any) -> tuple[float, ...]:
+    if not isinstance(value, bytes) or len(value) % 8:
+        raise ValueError("expected a vector of 8 bytes a number")
+    return tuple(np.frombuffer(value, "<f8").tolist())
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    found = json.loads(_text(value))
+    if not isinstance(found, dict):
+        raise ValueError("expected a JSON object")
+    return found
+
+
+_DECODERS: Mapping[str, Callable[[Any], Any]] = {
+    "int": _integer,
+    "bool": _flag,
+    "float": _real,
+    "str": _text,
+    "str | None": _text,
+    "tuple[float, ...]": _vector,
+    "dict[str, Any]": _mapping,
+}
+
+
+def _check_run(run: Run) -> str:
+    if run.generation < FINAL or min(run.problem, run.repeat, run.seed, run.nfev, run.work, run.relocations) < 0:
+        return "a number must not be negative"
+    return _check_value(run.value, run.failure) or _check_seconds(run.seconds)
+
+
+def _check_assessed(run: Assessed) -> str:
+    if min(run.budget, run.samples) < 1 or min(run.seed, run.repeat, run.nfev) < 0:
+        return "a number must not be negative"
+    if not run.failure and (len(run.curve) != len(CHECKPOINTS) or math.isnan(run.nominal)):
+        return "a run without a failure must have a nominal value and a whole curve"
+    if not _is_problem(run.problem):
+        return "its problem must be a JSON object with a name and a dimension"
+    return _check_value(run.value, run.failure) or _check_seconds(run.seconds)
+
+
+@lru_cache(maxsize=1000)
+def _is_problem(text: str) -> bool:
+    try:
+        problem = json.loads(text)
+        return isinstance(problem["name"], str) and isinstance(problem["dimension"], int)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
+
+
+def _check_evaluation(run: Evaluation) -> str:
+    if run.part not in (KNOWN, SOLVE, VERIFY) or run.number < 0:
+        return "it must have a part and a number"
+    if not all(map(math.isfinite, run.x)):
+        return "its point must be finite"
+    return _check_value(run.value, run.failure) or _check_seconds(run.seconds)
+
+
+def _check_experiment(experiment: Experiment) -> str:
+    if experiment.kind not in (EVOLUTION, SEARCH):
+        return f"its kind must be {EVOLUTION} or {SEARCH}"
+    for moment in (experiment.begun, experiment.ended):
+        try:
+            datetime.fromisoformat(moment or experiment.begun)
+        except ValueError as error:
+            return str(error)
+    return ""
+
+
+def _check_value(value: float, failure: str) -> str:
+    if math.isnan(value) != bool(failure):
+        return "a run must have either a value or a failure"
+    return ""
+
+
+def _check_seconds(seconds: float) -> str:
+    return "" if 0 <= seconds < math.inf else "its seconds must be a finite number of at least 0"
+
+
+_CHECKS: Mapping[type, Callable[[Any], str]] = {
+    Run: _check_run,
+    Assessed: _check_assessed,
+    Evaluation: _check_evaluation,
+    Experiment: _check_experiment,
+}
+_NAMES = {
+    Run: ("generation", "problem", "heuristic", "repeat"),
+    Assessed: ("name", "repeat"),
+    Evaluation: ("part", "number"),
+    Experiment: ("name",),
+}
+"""Which columns tell a reader which row it is."""
+
+
+def _row_name(kind: type[Any], row: Sequence[Any]) -> str:
+    """Return a row's table and which row it is, for messages."""
+    values = dict(zip((field.name for field in fields(kind)), row, strict=True))
+    return f"{kind.__name__.lower()} ({', '.join(f'{name} {_short(values[name])}' for name in _NAMES[kind])})"
+
+
+def _short(value: Any) -> str:
+    text = "NULL" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -7,7 +7,6 @@ checked when they are read; nothing stored is ever executed.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, fields
 from datetime import UTC, datetime
@@ -15,10 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from robustforge.errors import StoreError, UnknownNameError
+from robustforge.errors import HeuristicError, StoreError, UnknownNameError
 from robustforge.heuristic import Heuristic
 from robustforge.store.database import Database
-from robustforge.store.records import EVOLUTION, SEARCH, Assessed, Evaluation, Experiment, Run
+from robustforge.store.records import (
+    EVOLUTION,
+    FINAL,
+    SEARCH,
+    Assessed,
+    Evaluation,
+    Experiment,
+    R,
+    Run,
+    damaged,
+    decoded,
+)
 
 _ASSESSED = ", ".join(field.name for field in fields(Assessed))
 _EVALUATION = ", ".join(field.name for field in fields(Evaluation))
@@ -140,10 +150,7 @@ class Store(Database):
         """Return all experiments of a kind, or of any, the oldest first."""
         if self._new:
             return []
-        rows = self._rows(
-            "SELECT id, name, kind, settings, grammar, champion, begun, ended FROM experiment ORDER BY id"
-        )
-        every = [Experiment(*(_from_json(value, k) for k, value in enumerate(row))) for row in rows]
+        every = self._records(Experiment, "FROM experiment ORDER BY id")
         return [experiment for experiment in every if kind in (None, experiment.kind)]
 
     def experiment(self, name: str, kind: str = EVOLUTION) -> Experiment:
@@ -167,13 +174,8 @@ class Store(Database):
 
     def runs(self, experiment: Experiment) -> list[Run]:
         """Return all runs of an experiment, sorted by key."""
-        columns = ", ".join(field.name for field in fields(Run))
-        order = "generation, problem, heuristic, repeat"
-        rows = self._rows(f"SELECT {columns} FROM run WHERE experiment = ? ORDER BY {order}", experiment.id)
-        return [
-            Run(*(_from_column(field.name, value) for field, value in zip(fields(Run), row, strict=True)))
-            for row in rows
-        ]
+        text = "FROM run WHERE experiment = ? ORDER BY generation, problem, heuristic, repeat"
+        return self._records(Run, text, experiment.id)
 
     def count_runs(self, experiment: Experiment) -> tuple[int, int]:
         """Return how many runs an experiment has, and how many of them failed."""
@@ -184,41 +186,54 @@ class Store(Database):
     def members(self, experiment: Experiment) -> dict[int, list[str]]:
         """Return the ids of who was in each complete generation, best first."""
         found: dict[int, list[str]] = {}
-        text = "SELECT generation, heuristic FROM member WHERE experiment = ? ORDER BY generation, standing"
-        for generation, heuristic in self._rows(text, experiment.id):
-            found.setdefault(generation, []).append(heuristic)
+        text = "SELECT generation, standing, heuristic FROM member WHERE experiment = ? ORDER BY generation, standing"
+        for generation, standing, heuristic in self._rows(text, experiment.id):
+            best_first = found.setdefault(generation, [])
+            known = isinstance(generation, int) and generation >= FINAL and isinstance(heuristic, str)
+            if not known or standing != len(best_first):
+                raise damaged(self.path, f"member {standing!r} of generation {generation!r} of {experiment.name!r}")
+            best_first.append(heuristic)
         return found
 
     def assessed(self) -> list[Assessed]:
         """Return all assessed runs, sorted by key."""
         if not self._has(1):
             return []
-        rows = self._rows(f"SELECT {_ASSESSED} FROM assessed ORDER BY problem, budget, samples, contestant, repeat")
-        return [
-            Assessed(*(_from_column(field.name, value) for field, value in zip(fields(Assessed), row, strict=True)))
-            for row in rows
-        ]
+        return self._records(Assessed, "FROM assessed ORDER BY problem, budget, samples, contestant, repeat")
 
     def evaluations(self, experiment: Experiment) -> list[Evaluation]:
         """Return all runs of a model that belong to a search, by part and number."""
         if not self._has(2):
             return []
-        text = f"SELECT {_EVALUATION} FROM evaluation WHERE experiment = ? ORDER BY part, number"
-        return [
-            Evaluation(*(_from_column(field.name, value) for field, value in zip(fields(Evaluation), row, strict=True)))
-            for row in self._rows(text, experiment.id)
-        ]
+        return self._records(Evaluation, "FROM evaluation WHERE experiment = ? ORDER BY part, number", experiment.id)
 
     def heuristics(self, experiment: Experiment) -> dict[str, Heuristic]:
         """Return all heuristics of an experiment by id, each checked against the grammar."""
         text = "SELECT id, json FROM heuristic WHERE id IN (SELECT heuristic FROM member WHERE experiment = ?)"
-        return {id: Heuristic.from_json(json) for id, json in self._rows(text, experiment.id)}
+        return {id: self._heuristic(id, json) for id, json in self._rows(text, experiment.id)}
 
     def heuristic(self, id: str) -> Heuristic:
         """Return a heuristic by its id, checked against the grammar."""
         for (text,) in self._rows("SELECT json FROM heuristic WHERE id = ?", id):
-            return Heuristic.from_json(text)
+            return self._heuristic(id, text)
         raise StoreError("a heuristic must be in the store", f"{self.path} has none with the id {id}")
+
+    def _heuristic(self, id: Any, text: Any) -> Heuristic:
+        """Return a heuristic of the store, whose id is a hash of it."""
+        if not isinstance(text, str):
+            raise damaged(self.path, f"heuristic {id!r} is no text")
+        try:
+            found = Heuristic.from_json(text)
+        except HeuristicError as error:
+            raise damaged(self.path, f"heuristic {id!r}: {error.rule}; {error.fact}") from error
+        if found.id != id:
+            raise damaged(self.path, f"heuristic {id!r} was changed: its id is {found.id} now")
+        return found
+
+    def _records(self, kind: type[R], text: str, *values: Any) -> list[R]:
+        """Return the records in rows that a query, without its columns, finds."""
+        columns = ", ".join(field.name for field in fields(kind))
+        return [decoded(kind, self.path, row) for row in self._rows(f"SELECT {columns} {text}", *values)]
 
 
 def _check_same(known: Experiment, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]) -> None:
@@ -281,22 +296,10 @@ def _as_row(run: Run) -> tuple[Any, ...]:
     return (*astuple(run)[:-1], run.failure or None)
 
 
-def _from_column(name: str, value: Any) -> Any:
-    if value is None:
-        return "" if name in _TEXTS else math.nan
-    if name in _VECTORS:
-        return tuple(np.frombuffer(value, "<f8").tolist())
-    return bool(value) if name == "attack" else value
-
-
 def _to_column(name: str, value: Any) -> Any:
     if name in _VECTORS:
         return np.asarray(value, "<f8").tobytes()
     return (value or None) if name in _TEXTS else value
-
-
-def _from_json(value: Any, column: int) -> Any:
-    return json.loads(value) if column in (3, 4) else value  # settings and grammar
 
 
 def _now() -> str:
