@@ -21,6 +21,9 @@ from robustforge.core.state import Floats, Plan, State, StateField, fill
 GRID = 256
 """Points of an axis at which its emulator is evaluated."""
 
+_WIDEST = 1e300
+"""Range of values from which on sums of them may overflow, so that an emulator would tell nothing."""
+
 _COARSE, _RATIO = 9, 2.0
 """Multipliers that are tried first, and the logarithm of the ratio of two of them."""
 
@@ -104,7 +107,7 @@ def emulate(s: State, i: int) -> float:
             high = max(high, heights[k])
         else:
             s.axis_new[i, 0], s.axis_new[i, 1] = 0, GRID - 1
-    if count < 2 or not low < high:
+    if count < 2 or not low < high or not high - low < _WIDEST:
         fill(grid, low if low < np.inf else 0.0)
         s.axis_range[i] = 0.0
         return 0.0

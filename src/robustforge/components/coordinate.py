@@ -31,6 +31,9 @@ from robustforge.core.component import Range
 from robustforge.core.random import uniform
 from robustforge.core.state import DONE, Plan, State, StateField, copy, random_point, random_position
 
+MOST_SAMPLES = 2048
+"""Samples of an axis that are remembered: eight for each point of the grid of its emulator, and more are of no use."""
+
 GROUP = 32
 """Samples of an iteration at most."""
 
@@ -238,7 +241,7 @@ class CoordinateSearch(Outer):
         return True
 
     def room(self, plan: Plan) -> Mapping[str, int]:
-        return {"axis": plan.budget // plan.dimension + 2}
+        return {"axis": min(plan.budget // plan.dimension + 2, MOST_SAMPLES)}
 
     @property
     def offers_candidates(self) -> bool:

@@ -188,7 +188,8 @@ class RegressionSearch(WithMiddle, Outer):
         n = plan.dimension
         size = 2 * n + 1 if self.model == "diagonal" else n + 2
         longest = int(self.window * 2 ** (self.windows - 1) * n)
-        return {"middles": n, "archive": longest + self.group, "matrix": size, "windows": self.windows}
+        most = plan.known + plan.budget  # more candidates than that there never are
+        return {"middles": n, "archive": min(longest, most) + self.group, "matrix": size, "windows": self.windows}
 
     @property
     def steps(self) -> Steps:

@@ -19,12 +19,15 @@ from robustforge.core.compiler import call, compiled, inlined
 from robustforge.core.component import Component, Range
 from robustforge.core.history import widen
 from robustforge.core.random import Stream, below, uniform
-from robustforge.core.state import BLOCK, Floats, State, StateField, copy, fresh_velocity, random_position
+from robustforge.core.state import BLOCK, Array, Floats, State, StateField, copy, fresh_velocity, random_position
 
 GENERATIONS = 4
 """Generations of the genetic algorithm after its first population."""
 
 LARGEST_POPULATION = 20
+
+_COORDINATES = 10
+"""Coordinates looked at before it is asked whether a block can be given up."""
 
 STATE_FIELDS = (
     StateField("leh_mask", np.float32, lambda p: (p.padded,)),
@@ -96,7 +99,7 @@ def empty_centre(s: State, population: int, chance: float, amplitude: float, eli
 def _mask_high_cost(s: State) -> None:
     """Mark each point of the history: 0 where it is above the best robust value, +inf where it is not."""
     mask, values, spent, tau = s.leh_mask, s.values, s.tally[0].spent, s.incumbent[0]
-    for k in range(mask.size):
+    for k in range(min(mask.size, spent + BLOCK)):
         high = k < spent and values[k] > tau
         mask[k] = np.float32(0.0) if high else np.float32(np.inf)
 
@@ -113,16 +116,28 @@ def measure_room(s: State, candidates: Floats, start: int, stop: int, room: Floa
         for m in range(start, stop):
             for b in range(BLOCK):
                 gaps[b] = mask[block + b]
-            widen(coarse, s.every, candidates[m], block, 0, s.every.size, is_box, gaps)
-            for lane in range(8):
-                nearest[lane] = gaps[lane]
-            for b in range(8, BLOCK, 8):
-                for lane in range(8):
-                    gap = gaps[b + lane]
-                    nearest[lane] = gap if gap < nearest[lane] else nearest[lane]
-            for lane in range(8):
-                room[m] = min(room[m], float(nearest[lane]))
+            done, closest = 0, -1.0
+            while done < s.every.size and closest < room[m]:  # else no point of the block can be the nearest
+                stop_at = min(done + _COORDINATES, s.every.size)
+                widen(coarse, s.every, candidates[m], block, done, stop_at, is_box, gaps)
+                closest, done = _smallest(gaps, nearest), stop_at
+            room[m] = min(room[m], closest)
     t.work += (stop - start) * t.spent
+
+
+@inlined
+def _smallest(gaps: Array, nearest: Array) -> float:
+    """Return the smallest gap of a block; eight at a time."""
+    for lane in range(8):
+        nearest[lane] = gaps[lane]
+    for b in range(8, BLOCK, 8):
+        for lane in range(8):
+            gap = gaps[b + lane]
+            nearest[lane] = gap if gap < nearest[lane] else nearest[lane]
+    smallest = np.inf
+    for lane in range(8):
+        smallest = min(smallest, float(nearest[lane]))
+    return smallest
 
 
 @compiled

@@ -13,7 +13,7 @@ import numpy as np
 
 from robustforge.components import middle
 from robustforge.core.compiler import compiled, inlined
-from robustforge.core.state import Array, Floats, State, StateField, copy, fill
+from robustforge.core.state import Array, Floats, Plan, State, StateField, copy, fill
 
 ISOTROPIC, DIAGONAL = range(2)
 
@@ -29,6 +29,13 @@ _KEPT = 0.7
 AT_ONCE = 4
 """Candidates that `_add`, which is written out for so many, adds to the normal equations in one pass over them."""
 
+LARGE = 256
+"""Variables from which on the normal equations are not written down but solved by conjugate gradients: there are mostly
+fewer candidates than variables, and a factorisation would take longer than all the rest."""
+
+_ITERATIONS, _ACCURACY = 24, 1e-5
+"""Of the conjugate gradients, at most; and how far the residual is to fall."""
+
 STATE_FIELDS = (
     StateField("archive_x", np.float64, lambda p: (p.archive, p.dimension)),
     StateField("archive", np.float64, lambda p: (p.archive,)),
@@ -39,10 +46,18 @@ STATE_FIELDS = (
     StateField("models", np.float64, lambda p: (p.windows, p.matrix)),
     StateField("error", np.float64, lambda p: (p.windows,)),
     StateField("modelled", np.float64, lambda p: (2, p.middles if p.windows else 0)),
-    StateField("feature", np.float64, lambda p: (AT_ONCE, p.matrix)),
-    StateField("weight", np.float64, lambda p: (AT_ONCE if p.matrix else 0,)),
-    StateField("target", np.float64, lambda p: (AT_ONCE if p.matrix else 0,)),
+    StateField("feature", np.float64, lambda p: (_rows(p), p.matrix)),
+    StateField("weight", np.float64, lambda p: (_rows(p),)),
+    StateField("target", np.float64, lambda p: (_rows(p),)),
+    StateField("krylov", np.float64, lambda p: (5, p.matrix if p.dimension >= LARGE else 0)),
 )
+
+
+def _rows(plan: Plan) -> int:
+    """Return the observations that are held at once: a few, or all where the equations are not written down."""
+    if not plan.matrix:
+        return 0
+    return plan.archive + AT_ONCE if plan.dimension >= LARGE else AT_ONCE
 
 
 @inlined
@@ -78,9 +93,13 @@ def fit(s: State) -> bool:
         low = min(low, value)
         if value < np.inf:
             high = max(high, value)
-    if not low < high:
+    if not low < high or not high - low < np.inf:
         return False
     size = 2 * n + 1 if p.model == DIAGONAL else n + 2
+    if n >= LARGE:
+        _fit_iteratively(s, size, low, high)
+        _take_best(s, high - low)
+        return True
     for i in range(size):
         fill(s.matrix[i], 0.0)
     fill(s.solution, 0.0)
@@ -97,14 +116,99 @@ def fit(s: State) -> bool:
         newer = older
         if not _solve_for(s, window, weights, size):
             return False
+    _take_best(s, high - low)
+    return True
+
+
+@compiled
+def _take_best(s: State, spread: float) -> None:
+    """Take the model of the best window; where several compete, remember what they were fitted to."""
+    windows = s.models.shape[0]
     copy(s.models[_best_window(s)], s.solution)
     if windows > 1:
         for window in range(windows):
-            for i in range(size):
-                s.models[window, i] *= high - low
+            for i in range(s.solution.size):
+                s.models[window, i] *= spread
         copy(s.middle, s.modelled[0])
         copy(s.radius, s.modelled[1])
-    return True
+
+
+@compiled
+def _fit_iteratively(s: State, size: int, low: float, high: float) -> None:
+    """Fit the model of each window by preconditioned conjugate gradients; observations stand newest first."""
+    total, windows = s.archived[0], s.models.shape[0]
+    longest = _remembered(s, windows - 1)
+    for m in range(longest):
+        _observe(s, m, (total - 1 - m) % s.archive.size, low, high)
+    for m in range(longest, longest + AT_ONCE):
+        s.weight[m] = 0.0
+        fill(s.feature[m], 0.0)
+    for window in range(windows):
+        _solve_iteratively(s, window, _remembered(s, window), size)
+
+
+@compiled
+def _solve_iteratively(s: State, window: int, count: int, size: int) -> None:
+    """Write the coefficients of a window's model to `s.models`: those of `_solve_for`, up to a small residual."""
+    p, n = s.outer[0], s.tally[0].dimension
+    ridge, scale, residual, step, image = s.krylov[0], s.krylov[1], s.krylov[2], s.krylov[3], s.krylov[4]
+    found, weights = s.models[window], 0.0
+    for m in range(count):
+        weights += s.weight[m]
+    for i in range(size):
+        ridge[i] = p.ridge * weights
+        found[i], residual[i] = 0.0, 0.0
+    ridge[0] = 1e-9 * weights
+    if p.model != DIAGONAL:
+        ridge[n + 1] = 1e-6 * weights
+    copy(ridge, scale)
+    for m in range(count):
+        row, weight, target = s.feature[m], s.weight[m], s.target[m]
+        for i in range(size):
+            scale[i] += weight * row[i] * row[i]
+            residual[i] += weight * target * row[i]
+    energy = _precondition(residual, scale, step, 0.0)
+    first = energy
+    for _ in range(_ITERATIONS):
+        if not energy > _ACCURACY * _ACCURACY * first:
+            return
+        _apply(s, count, ridge, step, image)
+        along = 0.0
+        for i in range(size):
+            along += step[i] * image[i]
+        factor = energy / along
+        for i in range(size):
+            found[i] += factor * step[i]
+            residual[i] -= factor * image[i]
+        energy = _precondition(residual, scale, step, energy)
+
+
+@compiled
+def _precondition(residual: Floats, scale: Floats, step: Floats, before: float) -> float:
+    """Write the next conjugate direction to `step`; return the energy of the residual, which was `before`."""
+    energy = 0.0
+    for i in range(step.size):
+        energy += residual[i] * residual[i] / scale[i]
+    keep = energy / before if before > 0.0 else 0.0
+    for i in range(step.size):
+        step[i] = residual[i] / scale[i] + (keep * step[i] if before > 0.0 else 0.0)
+    return energy
+
+
+@compiled
+def _apply(s: State, count: int, ridge: Floats, step: Floats, image: Floats) -> None:
+    """Multiply the matrix of the normal equations, not written down, by `step`; four observations at once."""
+    for i in range(step.size):
+        image[i] = ridge[i] * step[i]
+    for m in range(0, count, AT_ONCE):
+        one, two, three, four = s.feature[m], s.feature[m + 1], s.feature[m + 2], s.feature[m + 3]
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for i in range(step.size):
+            a, b, c, d = a + one[i] * step[i], b + two[i] * step[i], c + three[i] * step[i], d + four[i] * step[i]
+        a, b = a * s.weight[m], b * s.weight[m + 1] if m + 1 < count else 0.0
+        c, d = c * s.weight[m + 2] if m + 2 < count else 0.0, d * s.weight[m + 3] if m + 3 < count else 0.0
+        for i in range(step.size):
+            image[i] = image[i] + a * one[i] + b * two[i] + c * three[i] + d * four[i]
 
 
 @inlined

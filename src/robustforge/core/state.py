@@ -351,6 +351,15 @@ def is_inside(s: State, j: int) -> bool:
 
 
 @compiled
+def is_finite(y: Floats) -> bool:
+    """Whether all coordinates are numbers."""
+    total = 0.0
+    for i in range(y.size):
+        total += y[i] - y[i]  # 0, but NaN where the coordinate is infinite or NaN
+    return total == 0.0
+
+
+@compiled
 def copy(source: Floats, target: Floats) -> None:
     """Copy a row. (A slice assignment would compile the message for rows of unequal length, too.)"""
     for i in range(target.size):

@@ -35,7 +35,9 @@ from robustforge.core.state import (
     State,
     copy,
     fresh_velocity,
+    is_finite,
     is_inside,
+    random_point,
     random_position,
 )
 
@@ -299,6 +301,9 @@ def _begin_searches(s: State) -> bool:
     t = s.tally[0]
     anyone = False
     for j in range(t.first, t.last):
+        if not is_finite(s.x[j]):  # after values so far apart that their differences overflow
+            random_position(s, j)
+            fresh_velocity(s, j)
         s.status[j] = _standing(s, j)
         s.worst[j] = -np.inf
         s.taken[j] = 0
@@ -337,6 +342,8 @@ def _close(s: State) -> None:
     t = s.tally[0]
     t.batch = 0
     if t.closing == 0:
+        if not is_finite(s.incumbent_x):
+            random_point(s, s.incumbent_x)
         for i in range(t.dimension):
             s.batch_y[0, i] = s.incumbent_x[i] - s.offset[i]
         s.batch_agent[0] = 0

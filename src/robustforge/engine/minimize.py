@@ -28,8 +28,9 @@ from robustforge.problem import Outside, Problem, UncertaintySet
 Floats = npt.NDArray[np.float64]
 Callback = Callable[[OptimizeResult], Any]
 
-FIRST_SLICE, QUICK = 250, 0.02
-"""Evaluations of a compiled search until Ctrl-C is heard first; twice as many after a slice of so few seconds."""
+FIRST_SLICE, QUICK, SLOW = 250, 0.02, 0.1
+"""Evaluations of a compiled search until Ctrl-C is heard first; twice as many after a slice that took less than QUICK
+seconds, half as many after one that took more than SLOW."""
 
 
 @explained
@@ -188,8 +189,7 @@ def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback |
             try:
                 begun = time.perf_counter()
                 why = machine.run(search.state, machine.advance, fun, data, looks.room(search.nfev, size_of_slice))
-                if time.perf_counter() - begun < QUICK:
-                    size_of_slice = min(2 * size_of_slice, search.budget)
+                size_of_slice = _next_slice(size_of_slice, time.perf_counter() - begun, search.budget)
             except Exception as raised:
                 error = raised
             size, reached = int(tally["batch"][0]), int(tally["evaluated"][0])
@@ -207,6 +207,13 @@ def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback |
                 values[reached:size] = rest
             if why == machine.OVER or (why == machine.PAUSED and callback and _called_back(search, callback)):
                 return
+
+
+def _next_slice(size: int, seconds: float, most: int) -> int:
+    """Return how many evaluations to make until Ctrl-C is heard again, after a slice that took so long."""
+    if seconds < QUICK:
+        return min(2 * size, most)
+    return max(size // 2, 1) if seconds > SLOW else size
 
 
 @contextmanager
