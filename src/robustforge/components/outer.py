@@ -110,6 +110,10 @@ class Outer(Component, slot=True):
         """The components inside that kernels look up, by the name of their slot in the machine."""
         return {}
 
+    def routines(self, dimension: int) -> tuple[str, ...]:
+        """Return what its kernels call by address, beside the search for neighbours, in so many variables."""
+        return ("find_direction",) if self.uses_directions else ()
+
     def room(self, plan: Plan) -> Mapping[str, int]:
         """Return the memory that it needs beyond that of a swarm, as fields of the plan."""
         return {}

@@ -18,7 +18,7 @@ import numpy as np
 from robustforge.components import middle, surface
 from robustforge.components.middle import Restart, Returned, WithMiddle
 from robustforge.components.outer import Outer, Steps
-from robustforge.components.surface import DIAGONAL, ISOTROPIC, LARGEST_WINDOW, MOST_WINDOWS
+from robustforge.components.surface import DIAGONAL, ISOTROPIC, LARGE, LARGEST_WINDOW, MOST_WINDOWS
 from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Range
 from robustforge.core.elementary import power
@@ -183,6 +183,9 @@ class RegressionSearch(WithMiddle, Outer):
     @property
     def leaves_box(self) -> bool:
         return True
+
+    def routines(self, dimension: int) -> tuple[str, ...]:
+        return ("fit_iteratively",) if dimension >= LARGE else ()
 
     def room(self, plan: Plan) -> Mapping[str, int]:
         n = plan.dimension

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from robustforge.components import middle
-from robustforge.core.compiler import compiled, inlined
+from robustforge.core.compiler import call, compiled, inlined
 from robustforge.core.state import Array, Floats, Plan, State, StateField, copy, fill
 
 ISOTROPIC, DIAGONAL = range(2)
@@ -33,7 +33,7 @@ LARGE = 256
 """Variables from which on the normal equations are not written down but solved by conjugate gradients: there are mostly
 fewer candidates than variables, and a factorisation would take longer than all the rest."""
 
-_ITERATIONS, _ACCURACY = 24, 1e-5
+_ITERATIONS, _ACCURACY = 24, 1e-3
 """Of the conjugate gradients, at most; and how far the residual is to fall."""
 
 STATE_FIELDS = (
@@ -49,7 +49,9 @@ STATE_FIELDS = (
     StateField("feature", np.float64, lambda p: (_rows(p), p.matrix)),
     StateField("weight", np.float64, lambda p: (_rows(p),)),
     StateField("target", np.float64, lambda p: (_rows(p),)),
-    StateField("krylov", np.float64, lambda p: (5, p.matrix if p.dimension >= LARGE else 0)),
+    StateField("bend", np.float64, lambda p: (_rows(p),)),  # the feature of the one curvature
+    StateField("along", np.float64, lambda p: (_rows(p),)),
+    StateField("krylov", np.float64, lambda p: (3, p.matrix if p.dimension >= LARGE else 0)),
 )
 
 
@@ -97,7 +99,7 @@ def fit(s: State) -> bool:
         return False
     size = 2 * n + 1 if p.model == DIAGONAL else n + 2
     if n >= LARGE:
-        _fit_iteratively(s, size, low, high)
+        call(s.routines[0].fit_iteratively, s, size, low, high)
         _take_best(s, high - low)
         return True
     for i in range(size):
@@ -134,81 +136,120 @@ def _take_best(s: State, spread: float) -> None:
 
 
 @compiled
-def _fit_iteratively(s: State, size: int, low: float, high: float) -> None:
-    """Fit the model of each window by preconditioned conjugate gradients; observations stand newest first."""
+def fit_iteratively(s: State, size: int, low: float, high: float) -> None:
+    """Fit the model of each window by conjugate gradients; observations stand newest first."""
     total, windows = s.archived[0], s.models.shape[0]
     longest = _remembered(s, windows - 1)
     for m in range(longest):
         _observe(s, m, (total - 1 - m) % s.archive.size, low, high)
-    for m in range(longest, longest + AT_ONCE):
+    for m in range(longest, longest + AT_ONCE):  # so that there are always four to go on with
         s.weight[m] = 0.0
+        s.target[m] = 0.0
         fill(s.feature[m], 0.0)
     for window in range(windows):
         _solve_iteratively(s, window, _remembered(s, window), size)
 
 
-@compiled
+@inlined
 def _solve_iteratively(s: State, window: int, count: int, size: int) -> None:
-    """Write the coefficients of a window's model to `s.models`: those of `_solve_for`, up to a small residual."""
-    p, n = s.outer[0], s.tally[0].dimension
-    ridge, scale, residual, step, image = s.krylov[0], s.krylov[1], s.krylov[2], s.krylov[3], s.krylov[4]
-    found, weights = s.models[window], 0.0
+    """Write the coefficients of a window's model to `s.models`: those of `_solve_for`, up to a small residual.
+
+    The constant and the one curvature, which hardly any ridge holds, are eliminated beforehand: what is left has few
+    different eigenvalues, and few iterations do.
+    """
+    found, residual, step, image, kept = s.models[window], s.krylov[0], s.krylov[1], s.krylov[2], s.along
+    weights = 0.0
     for m in range(count):
         weights += s.weight[m]
-    for i in range(size):
-        ridge[i] = p.ridge * weights
-        found[i], residual[i] = 0.0, 0.0
-    ridge[0] = 1e-9 * weights
-    if p.model != DIAGONAL:
-        ridge[n + 1] = 1e-6 * weights
-    copy(ridge, scale)
-    for m in range(count):
-        row, weight, target = s.feature[m], s.weight[m], s.target[m]
-        for i in range(size):
-            scale[i] += weight * row[i] * row[i]
-            residual[i] += weight * target * row[i]
-    energy = _precondition(residual, scale, step, 0.0)
+        kept[m] = s.target[m]
+    ridge = s.outer[0].ridge * weights
+    fill(found, 0.0)
+    _eliminate(s, count, weights)
+    _combine(s, count, residual)
+    copy(residual, step)
+    energy = _square(residual)
     first = energy
     for _ in range(_ITERATIONS):
         if not energy > _ACCURACY * _ACCURACY * first:
-            return
-        _apply(s, count, ridge, step, image)
+            break
+        _project(s, count, step)
+        _eliminate(s, count, weights)
+        _combine(s, count, image)
         along = 0.0
         for i in range(size):
+            image[i] += ridge * step[i]
             along += step[i] * image[i]
-        factor = energy / along
+        factor, before = energy / along, energy
         for i in range(size):
             found[i] += factor * step[i]
             residual[i] -= factor * image[i]
-        energy = _precondition(residual, scale, step, energy)
+        energy = _square(residual)
+        for i in range(size):
+            step[i] = residual[i] + energy / before * step[i]
+    _project(s, count, found)
+    for m in range(count):
+        kept[m] = s.target[m] - kept[m]
+    found[0], curvature = _eliminate(s, count, weights)
+    if s.outer[0].model != DIAGONAL:
+        found[size - 1] = curvature
 
 
 @compiled
-def _precondition(residual: Floats, scale: Floats, step: Floats, before: float) -> float:
-    """Write the next conjugate direction to `step`; return the energy of the residual, which was `before`."""
-    energy = 0.0
-    for i in range(step.size):
-        energy += residual[i] * residual[i] / scale[i]
-    keep = energy / before if before > 0.0 else 0.0
-    for i in range(step.size):
-        step[i] = residual[i] / scale[i] + (keep * step[i] if before > 0.0 else 0.0)
-    return energy
+def _eliminate(s: State, count: int, weights: float) -> tuple[float, float]:
+    """Take the best constant and curvature out of `s.along`, a number for each observation; return both."""
+    kept = s.along
+    one, two, square, a, b = weights * (1.0 + 1e-9), 0.0, 0.0, 0.0, 0.0
+    for m in range(count):
+        weight, bend = s.weight[m], s.bend[m]
+        two += weight * bend
+        square += weight * bend * bend
+        a += weight * kept[m]
+        b += weight * bend * kept[m]
+    square += 1e-6 * weights
+    constant, curvature = a / one, 0.0
+    if s.outer[0].model != DIAGONAL:
+        curvature = (b - two * a / one) / (square - two * two / one)
+        constant = (a - two * curvature) / one
+    for m in range(count):
+        kept[m] -= constant + curvature * s.bend[m]
+    return constant, curvature
 
 
 @compiled
-def _apply(s: State, count: int, ridge: Floats, step: Floats, image: Floats) -> None:
-    """Multiply the matrix of the normal equations, not written down, by `step`; four observations at once."""
-    for i in range(step.size):
-        image[i] = ridge[i] * step[i]
+def _project(s: State, count: int, step: Floats) -> None:
+    """Write the inner product of each observation's features and `step` to `s.along`; four at once."""
+    kept = s.along
     for m in range(0, count, AT_ONCE):
         one, two, three, four = s.feature[m], s.feature[m + 1], s.feature[m + 2], s.feature[m + 3]
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
         for i in range(step.size):
             a, b, c, d = a + one[i] * step[i], b + two[i] * step[i], c + three[i] * step[i], d + four[i] * step[i]
-        a, b = a * s.weight[m], b * s.weight[m + 1] if m + 1 < count else 0.0
-        c, d = c * s.weight[m + 2] if m + 2 < count else 0.0, d * s.weight[m + 3] if m + 3 < count else 0.0
-        for i in range(step.size):
+        kept[m], kept[m + 1], kept[m + 2], kept[m + 3] = a, b, c, d
+
+
+@compiled
+def _combine(s: State, count: int, image: Floats) -> None:
+    """Write the weighted sum of the observations' features, by the numbers in `s.along`, to `image`; four at once."""
+    kept, weight = s.along, s.weight
+    fill(image, 0.0)
+    for m in range(0, count, AT_ONCE):
+        one, two, three, four = s.feature[m], s.feature[m + 1], s.feature[m + 2], s.feature[m + 3]
+        a, b = weight[m] * kept[m], weight[m + 1] * kept[m + 1] if m + 1 < count else 0.0
+        c = weight[m + 2] * kept[m + 2] if m + 2 < count else 0.0
+        d = weight[m + 3] * kept[m + 3] if m + 3 < count else 0.0
+        for i in range(image.size):
             image[i] = image[i] + a * one[i] + b * two[i] + c * three[i] + d * four[i]
+    image[0] = 0.0  # the constant, and the one curvature, are eliminated
+    if s.outer[0].model != DIAGONAL:
+        image[image.size - 1] = 0.0
+
+
+@compiled
+def _square(row: Floats) -> float:
+    total = 0.0
+    for i in range(row.size):
+        total += row[i] * row[i]
+    return total
 
 
 @inlined
@@ -303,6 +344,7 @@ def _observe(s: State, m: int, row: int, low: float, high: float) -> None:
             feature[1 + n + i] = 0.5 * u * u
     if p.model == ISOTROPIC:
         feature[n + 1] = 0.5 * square / math.sqrt(float(n))
+        s.bend[m] = feature[n + 1]
     gap = square / (n * p.weight * p.weight)
     s.weight[m] = 1.0 / (1.0 + gap * gap)
     s.target[m] = (min(s.archive[row], high) - low) / (high - low)

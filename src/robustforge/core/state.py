@@ -2,7 +2,7 @@
 
 Space inside the engine is scaled so that the uncertainty set is the unit ball (or the unit box) around 0, and centred
 on the box of the designs: every kernel speaks in units of Gamma. A component that needs memory of its own declares it
-beside its kernels with `StateField`; `state_type` puts all of them together.
+beside its kernels with `StateField`; `core.state_type` makes one compiled type of all of them.
 """
 
 from __future__ import annotations
@@ -10,16 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import from_dtype, types
-from numba.core import cgutils
-from numba.core.typing.templates import AttributeTemplate
-from numba.experimental import structref
-from numba.extending import infer_getattr, lower_getattr_generic, lower_setattr_generic, models, register_model
 
 from robustforge.core.compiler import compiled
 from robustforge.core.random import uniform
@@ -119,7 +114,7 @@ class Readings:
     first_speed_in_x: bool = False
 
 
-ROUTINES = np.dtype([(name, np.int64) for name in ("neighbours", "find_direction")], align=True)
+ROUTINES = np.dtype([(name, np.int64) for name in ("neighbours", "find_direction", "fit_iteratively")], align=True)
 """Where the machine code is of what several kernels call: by its address, so that it is not compiled into each."""
 
 READINGS = np.dtype([(field.name, np.float64) for field in fields(Readings)], align=True)
@@ -223,75 +218,6 @@ MACHINE_FIELDS = (
     StateField("batch_row", _I, lambda p: (p.batch,)),
     StateField("batch_try", _I, lambda p: (p.batch,)),
 )
-
-
-class StateType(types.StructRef):
-    """The compiled type of a state; one instance, made by `state_type`, serves all heuristics."""
-
-    @property
-    def mangling_args(self) -> tuple[str, tuple[()]]:
-        """A short name in machine code: the long one, with all fields, would be part of every symbol."""
-        return "State", ()
-
-
-register_model(StateType)(models.StructRefModel)
-
-
-@infer_getattr
-class _StateAttributes(AttributeTemplate):
-    """What `s.name` is to a kernel: the array of that name."""
-
-    key = StateType
-
-    def generic_resolve(self, typ: StateType, attr: str) -> Any:
-        return typ.field_dict.get(attr)
-
-
-@lower_getattr_generic(StateType)
-def _load_field(context: Any, builder: Any, typ: StateType, state: Any, attr: str) -> Any:
-    """Load an array of the state by its distance from the first, as one that nobody counts references to.
-
-    Numba's own way spells out the type of the whole state at every access, and counts references to arrays which the
-    state keeps alive anyway: kernels would take twice as long to compile.
-    """
-    array = cgutils.create_struct_proxy(typ.field_dict[attr])(
-        context, builder, value=builder.load(_field_pointer(context, builder, typ, state, attr))
-    )
-    array.meminfo = cgutils.get_null_value(array.meminfo.type)
-    return array._getvalue()
-
-
-@lower_setattr_generic(StateType)
-def _store_field(context: Any, builder: Any, sig: Any, args: Any, attr: str) -> None:
-    """Store an array in a state that is being made, which keeps it alive."""
-    context.nrt.incref(builder, sig.args[1], args[1])
-    builder.store(args[1], _field_pointer(context, builder, sig.args[0], args[0], attr))
-
-
-def _field_pointer(context: Any, builder: Any, typ: StateType, state: Any, attr: str) -> Any:
-    meminfo = cgutils.create_struct_proxy(typ)(context, builder, value=state).meminfo
-    place = cgutils.pointer_add(builder, context.nrt.meminfo_data(builder, meminfo), _offsets(context, typ)[attr])
-    array = context.data_model_manager[typ.field_dict[attr]].get_value_type()
-    return builder.bitcast(place, array.as_pointer())
-
-
-@cache
-def _offsets(context: Any, typ: StateType) -> dict[str, int]:
-    """Return how many bytes after the first field each field of the state lies."""
-    sizes = [context.get_abi_sizeof(context.data_model_manager[field].get_value_type()) for _, field in typ._fields]
-    return dict(zip(typ.field_dict, np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
-
-
-class StateProxy(structref.StructRefProxy):
-    """A state as Python holds it: opaque. Its arrays are read through the dict they were made in."""
-
-
-structref.define_boxing(StateType, StateProxy)
-
-
-def state_type(declared: Iterable[StateField]) -> StateType:
-    """Return the type of a state with these fields."""
-    return StateType(tuple((field.name, field.numba_type) for field in declared))
 
 
 def allocate(declared: Iterable[StateField], plan: Plan) -> dict[str, Array]:

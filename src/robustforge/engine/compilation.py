@@ -16,6 +16,7 @@ from typing import Any
 from numba import float64, int64, types
 
 from robustforge.components.descent import direction_away
+from robustforge.components.surface import fit_iteratively
 from robustforge.core.compiler import address, compiling, is_compiled
 from robustforge.core.history import find_neighbours
 from robustforge.engine import machine
@@ -58,9 +59,14 @@ def _prepare_run() -> None:
 
 def routine_address(name: str) -> int:
     """Return the address of what several kernels call."""
-    if name == "neighbours":
-        return address(find_neighbours, (STATE, float64[::1], int64))
-    return address(direction_away, (STATE, int64, int64, float64, float64))
+    return address(*_ROUTINES[name])
+
+
+_ROUTINES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "neighbours": (find_neighbours, (STATE, float64[::1], int64)),
+    "find_direction": (direction_away, (STATE, int64, int64, float64, float64)),
+    "fit_iteratively": (fit_iteratively, (STATE, int64, float64, float64)),
+}
 
 
 def prepare_all() -> None:
@@ -99,7 +105,7 @@ def compile_part(part: int, count: int) -> None:
         prepare()
     if part == count - 1:
         prepare_run()
-        for name in ("neighbours", "find_direction"):
+        for name in _ROUTINES:
             routine_address(name)
     for slot, component, verb in list(_all_kernels())[part::count]:
         kernel_address(slot, component, verb)

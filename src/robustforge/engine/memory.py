@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.experimental import structref
-
 from robustforge.components import (
     Baseline,
     Clamp,
@@ -30,9 +28,10 @@ from robustforge.components import (
     surface,
 )
 from robustforge.components.descent import DescentDirections
-from robustforge.core.compiler import address, compiled
+from robustforge.core.compiler import address
 from robustforge.core.component import Component, record
-from robustforge.core.state import MACHINE_FIELDS, Array, State, StateField, StateProxy, StateType, state_type
+from robustforge.core.state import MACHINE_FIELDS, Array, State, StateField
+from robustforge.core.state_type import StateTable, StateType
 
 SLOTS: dict[str, Any] = {
     "outer": Outer,
@@ -67,18 +66,12 @@ FIELDS = (
     *coordinate.STATE_FIELDS,
 )
 
-STATE = state_type(FIELDS)
-structref.define_constructor(StateProxy, StateType, [field.name for field in FIELDS])
-
-
-@compiled
-def _assemble(*arrays: Any) -> Any:
-    return StateProxy(*arrays)
+STATE = StateType(FIELDS)
 
 
 def make_state(arrays: dict[str, Array]) -> State:
     """Return the state that stands on these arrays, in the order of `FIELDS`."""
-    return _assemble(*arrays.values())
+    return StateTable(STATE, arrays)
 
 
 def kernel_address(slot: type[Component], component: type[Component], verb: str) -> int:

@@ -149,8 +149,8 @@ def link_outer(arrays: dict[str, Array], heuristic: Heuristic) -> None:
         return
     for name, part in {"outer": heuristic.outer, **heuristic.outer.parts}.items():
         _link(arrays, name, part)
-    if heuristic.outer.uses_directions:
-        arrays["routines"]["find_direction"] = routine_address("find_direction")
+    for name in heuristic.outer.routines(arrays["lower"].size):
+        arrays["routines"][name] = routine_address(name)
 
 
 def _link(arrays: dict[str, Array], name: str, part: Component | None) -> None:
@@ -163,6 +163,14 @@ def _link(arrays: dict[str, Array], name: str, part: Component | None) -> None:
 @cache
 def _addresses(slot: Any, component: Any) -> tuple[tuple[str, int], ...]:
     return tuple((verb, memory.kernel_address(slot, component, verb)) for verb in slot.verbs)
+
+
+def _worked_for(budget: int) -> int:
+    """Return for how many evaluations relocations may compute distances: a fifth of those beyond the first 2,000.
+
+    Each relocation compares with the whole history: without that, evaluations would cost the more the more there are.
+    """
+    return min(budget, 2000) + max(0, budget - 2000) // 5
 
 
 def _numbers(problem: Problem, heuristic: Heuristic, plan: Plan) -> dict[str, int]:
@@ -189,7 +197,7 @@ def _numbers(problem: Problem, heuristic: Heuristic, plan: Plan) -> dict[str, in
         "first_failure": -1,
         "fatal": -1,
         "learnt": 1,
-        "work_limit": heuristic.outer.work_per_evaluation * plan.budget,
+        "work_limit": heuristic.outer.work_per_evaluation * _worked_for(plan.budget),
         "n_dorm": inner.n_dorm,
         "n_pbest": inner.n_pbest,
         "stopping": inner.stopping,
