@@ -47,12 +47,23 @@ def axes_of(plan: Plan) -> int:
 
 
 @compiled
+def first_above(times: Floats, count: int, place: float) -> int:
+    """Return the first of the sorted samples beyond a place; `count` if there is none."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if times[middle] > place:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@compiled
 def insert(s: State, i: int, place: float, value: float) -> None:
     """Add a sample to those of an axis, which are sorted; one at the place of another is left out."""
     times, heights, count = s.axis_t[i], s.axis_h[i], s.axis_count[i]
-    k = count
-    while k > 0 and times[k - 1] > place:
-        k -= 1
+    k = first_above(times, count, place)
     closest = 1e-12 * (s.upper[i] - s.lower[i])
     if (
         count == times.size

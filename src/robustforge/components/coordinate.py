@@ -20,6 +20,7 @@ from robustforge.components.axes import (
     axes_of,
     charge_of,
     emulate,
+    first_above,
     insert,
     place_of,
     settle_axis,
@@ -195,9 +196,8 @@ def _next_sample(s: State, i: int, q: int, multiplier: float, spread: float, exp
     place = best
     for which in range(3):
         at = best if which == 0 else place_of(s, i, float(left if which == 1 else right))
-        nearest = np.inf
-        for k in range(count):
-            nearest = min(nearest, abs(times[k] - at))
+        k = first_above(times, count, at)
+        nearest = min(times[k] - at if k < count else np.inf, at - times[k - 1] if k > 0 else np.inf)
         if which == 0:
             nearest *= 3.0
         if nearest > furthest:
@@ -205,7 +205,9 @@ def _next_sample(s: State, i: int, q: int, multiplier: float, spread: float, exp
     if furthest * math.sqrt(float(s.active.size)) >= s.outer[0].resolution:
         return place
     low, high, most = place_of(s, i, float(left)), place_of(s, i, float(right)), -1.0
-    for k in range(count - 1):
+    for k in range(0 if explore else max(first_above(times, count, low) - 1, 0), count - 1):
+        if not explore and times[k] > high:
+            break
         if explore or (times[k + 1] >= low and times[k] <= high):
             size = times[k + 1] - times[k]
             if not explore:

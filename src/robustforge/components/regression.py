@@ -19,7 +19,7 @@ from robustforge.components import middle, surface
 from robustforge.components.middle import Restart, Returned, WithMiddle
 from robustforge.components.outer import Outer, Steps
 from robustforge.components.surface import DIAGONAL, ISOTROPIC, LARGE, LARGEST_WINDOW, MOST_WINDOWS
-from robustforge.core.compiler import compiled, inlined
+from robustforge.core.compiler import call, compiled, inlined
 from robustforge.core.component import Range
 from robustforge.core.elementary import power
 from robustforge.core.random import normal, uniform
@@ -107,7 +107,7 @@ def _start_regression(s: State) -> None:
 @compiled
 def _learn_by_regression(s: State) -> None:
     if s.outer[0].windows > 1.0:
-        surface.judge(s)
+        call(s.routines[0].judge, s)
     for j in range(s.tally[0].agents):
         if middle.is_counted(s, j):
             surface.remember(s, s.x[j], s.worst[j])
@@ -185,7 +185,7 @@ class RegressionSearch(WithMiddle, Outer):
         return True
 
     def routines(self, dimension: int) -> tuple[str, ...]:
-        return ("fit_iteratively",) if dimension >= LARGE else ()
+        return (*(["judge"] if self.windows > 1 else []), *(["fit_iteratively"] if dimension >= LARGE else []))
 
     def room(self, plan: Plan) -> Mapping[str, int]:
         n = plan.dimension

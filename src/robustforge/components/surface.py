@@ -267,7 +267,7 @@ def _solve_for(s: State, window: int, weights: float, size: int) -> bool:
     return solve(s.normal, s.models[window], size)
 
 
-@inlined
+@compiled
 def _remembered(s: State, window: int) -> int:
     """Return how many of the last candidates a window holds."""
     longest = s.outer[0].window * (1 << window) * s.tally[0].dimension

@@ -114,7 +114,9 @@ class Readings:
     first_speed_in_x: bool = False
 
 
-ROUTINES = np.dtype([(name, np.int64) for name in ("neighbours", "find_direction", "fit_iteratively")], align=True)
+ROUTINES = np.dtype(
+    [(name, np.int64) for name in ("neighbours", "find_direction", "judge", "fit_iteratively")], align=True
+)
 """Where the machine code is of what several kernels call: by its address, so that it is not compiled into each."""
 
 READINGS = np.dtype([(field.name, np.float64) for field in fields(Readings)], align=True)

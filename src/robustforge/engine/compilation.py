@@ -16,7 +16,7 @@ from typing import Any
 from numba import float64, int64, types
 
 from robustforge.components.descent import direction_away
-from robustforge.components.surface import fit_iteratively
+from robustforge.components.surface import fit_iteratively, judge
 from robustforge.core.compiler import address, compiling, is_compiled
 from robustforge.core.history import find_neighbours
 from robustforge.engine import machine
@@ -65,6 +65,7 @@ def routine_address(name: str) -> int:
 _ROUTINES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "neighbours": (find_neighbours, (STATE, float64[::1], int64)),
     "find_direction": (direction_away, (STATE, int64, int64, float64, float64)),
+    "judge": (judge, (STATE,)),
     "fit_iteratively": (fit_iteratively, (STATE, int64, float64, float64)),
 }
 
