@@ -213,6 +213,78 @@ def _once(command: tuple[str, ...]) -> float:
 FIRST_SOLVE = "import robustforge as rf; rf.minimize(rf.problem('sphere', 30), rng=1)"
 
 
+EVERYTHING = """
+from robustforge.engine import compilation
+from robustforge.verification import neighbourhood
+compilation.prepare(), compilation.prepare_run(), neighbourhood.prepare()
+compilation.compile_part(0, 1)
+"""
+
+
+def empty_cache_seconds(code: str) -> float:
+    """Return the seconds that a program takes whose kernels were never compiled, on one core."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "ROBUSTFORGE_CACHE": folder, "ROBUSTFORGE_QUIET": "1"}
+        command = [sys.executable, "-c", code]
+        return seconds_of(lambda: subprocess.run(command, check=True, capture_output=True, env=environment))
+
+
+def first_answer() -> list[Row]:
+    """Return what the first answer takes where nothing was compiled before: by itself, and beside everything."""
+    first, everything = empty_cache_seconds(FIRST_ANSWER), empty_cache_seconds(EVERYTHING)
+    return [
+        Row("first answer, nothing compiled before, share of compiling everything", first / everything, 0.4, "share"),
+        Row("(the same in seconds; the goal is 10)", first, np.inf, "s"),
+    ]
+
+
+FIRST_ANSWER = "import robustforge as rf; rf.minimize(lambda x: float(sum(x * x)), [(-5, 5)] * 10, rf.Ball(0.5), rng=1)"
+
+
+def per_evaluation(name: str | None, problem: rf.Problem, budget: int, repeats: int = 1) -> float:
+    """Return the seconds of an evaluation in a search of this budget, all compiled before."""
+    rf.minimize(problem, heuristic=name, budget=1000, rng=1)
+    runs = [seconds_of(lambda: rf.minimize(problem, heuristic=name, budget=budget, rng=k)) for k in range(repeats)]  # noqa: B023
+    return min(runs) / budget
+
+
+def growth() -> list[Row]:
+    """Return how the cost of an evaluation grows with the budget, by budgets in turn."""
+    table = []
+    cases = [("paper/30d/general", "sphere"), ("champion/30d/general", "sphere"), (None, "sphere"), (None, "ackley")]
+    for name, of in cases:
+        problem = rf.problem(of, 30)
+        ratio = per_evaluation(name, problem, 200_000) / per_evaluation(name, problem, 2000, 7)
+        what = f"time per evaluation, budget 200,000 over 2,000, {name or 'default'}, {of} 30D"
+        table.append(Row(what, ratio, 4.0, "times"))
+    for name in ("paper/30d/general", None):
+        problem = rf.problem("ackley", 10)
+        ratio = per_evaluation(name, problem, 10**6) / per_evaluation(name, problem, 2000, 7)
+        what = f"time per evaluation, budget 10^6 over 2,000, {name or 'default'}, ackley 10D"
+        table.append(Row(what, ratio, 10.0, "times"))
+    wide = rf.problem("ackley", 1000)
+    many = in_units(lambda: seconds_of(lambda: rf.minimize(wide, budget=500, rng=1)), 3)
+    table.append(Row("500 evaluations of 1,000 variables by the default", many, 20.0))
+    return table
+
+
+def unheard() -> float:
+    """Return the longest time until Ctrl-C is heard, of several moments in a search of 10^6 evaluations."""
+    code = (
+        "import robustforge as rf, signal, threading, time, os, sys; p = rf.problem('sphere', 10); "
+        "rf.minimize(p, heuristic='paper/30d/general', budget=500, rng=1); sent = []\n"
+        "def send():\n    sent.append(time.perf_counter()); os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Timer(float(sys.argv[1]), send).start()\n"
+        "try:\n    rf.minimize(p, heuristic='paper/30d/general', budget=10**6, rng=1)\n"
+        "except KeyboardInterrupt:\n    print(time.perf_counter() - sent[0])"
+    )
+    found = [
+        subprocess.run([sys.executable, "-c", code, moment], check=True, capture_output=True, text=True).stdout
+        for moment in ("0.5", "1.5", "3")
+    ]
+    return max(map(float, found))
+
+
 MODEL = """
 budget = 150
 heuristic = "rpso"
@@ -250,9 +322,12 @@ def rows() -> list[Row]:
         Row("robustforge --help", command_seconds("-m", "robustforge.cli", "--help"), 0.3, "s"),
         Row("import and first solve, compiled before", command_seconds("-c", FIRST_SOLVE), 1.5, "s"),
     ]
-    for dimension, regression, coordinate in ((30, 3.0, 0.5), (100, 12.0, 1.5)):
+    for dimension, regression, coordinate in ((30, 3.0, 0.4), (100, 12.0, 1.2)):
         table.append(Row(f"regression search, {dimension}D", beyond(dimension, "ackley"), regression))
         table.append(Row(f"coordinate search, {dimension}D", beyond(dimension, "sphere"), coordinate))
+    table.extend(first_answer())
+    table.extend(growth())
+    table.append(Row("until Ctrl-C is heard in a search of 10^6 evaluations, at most", unheard(), 0.5, "s"))
     for dimension, allowed in ((30, 6.0), (100, 30.0)):
         what = f"a run of a random heuristic of the paper's grammar, {dimension}D, mean"
         table.append(Row(what, random_heuristics(dimension), allowed))

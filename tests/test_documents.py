@@ -105,7 +105,7 @@ def test_the_demo_runs(tmp_path):
     command = [sys.executable, ROOT / "examples" / "demo.py", "--generations", "2", "--runs", "4"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert "generation 2/2" in done.stdout
+    assert "generation 2/2" in done.stderr
     assert "rank-sum test at 95%" in done.stdout
     assert (tmp_path / "build" / "demo" / "report.html").stat().st_size > 100_000
 

@@ -31,8 +31,8 @@ def escaped(text: str) -> str:
         text: Any text; its tabs and newlines stay.
 
     Example:
-        >>> escaped("\x1b[31mred") == r"\x1b[31mred"
-        True
+        >>> print(escaped(chr(27) + "[31mred"))
+        \\x1b[31mred
     """
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
 

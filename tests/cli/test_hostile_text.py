@@ -168,7 +168,7 @@ def test_somebody_elses_searches(folder):
             f"{name}{NASTY}\ud800": {**each, "unit": f"{NASTY}\udfff"} for name, each in settings["variables"].items()
         }
         connection.execute("UPDATE experiment SET settings = ?", (json.dumps(settings),))
-        connection.execute("UPDATE evaluation SET failure = ?, tail = ? WHERE number = 3", (NASTY, NASTY))
+        connection.execute("UPDATE evaluation SET value = NULL, failure = ?, tail = ? WHERE number = 3", (NASTY, NASTY))
     clean("runs", "p.db")
     clean_json("runs", "p.db")
     clean("report", "p.db", "-o", "page.html", shown="")
@@ -204,7 +204,7 @@ def test_somebody_elses_evolutions_and_assessments(folder):
     rf.heuristic("rpso").save(f"{NASTY}.json")
     rf.assess([f"{NASTY}.json", "random"], problem, runs=3, samples=50, budget=60, store="runs.db")
     with sqlite3.connect("runs.db") as connection:
-        connection.execute("UPDATE run SET failure = ? WHERE repeat = 1", (NASTY,))
+        connection.execute("UPDATE run SET value = NULL, failure = ? WHERE repeat = 1", (NASTY,))
     for command in (["runs", "runs.db"], ["champion", "runs.db"], ["analyse", "runs.db"]):
         clean(*command)
         assert clean_json(*command)

@@ -813,7 +813,7 @@ def test_a_signal_is_heard_while_a_pattern_takes_for_ever(folder, forks, command
     time.sleep(0.5)
     code, _, said = ended(forks, pid, number)
     assert code == cli.INTERRUPTED  # a pattern that came to its end would make it 1
-    assert said.startswith("interrupted: ")
+    assert "\ninterrupted: " in f"\n{said}"
 
 
 def test_output_that_is_a_trap_is_a_failed_run(folder):

@@ -102,7 +102,7 @@ def _address(kernel: Any, made: Any) -> int:
 def compiling(kernel: Any) -> Iterator[None]:
     """Say, once per process, that compiling takes a while if this kernel was never compiled on this machine."""
     if not is_compiled(kernel):
-        _announce()
+        announce()
     yield
     _stamp(kernel).touch()
 
@@ -118,7 +118,8 @@ def _stamp(kernel: Any) -> Path:
 
 
 @cache
-def _announce() -> None:
+def announce() -> None:
+    """Say that compiling takes a while; once per process."""
     if not os.environ.get("ROBUSTFORGE_QUIET"):
         text = "robustforge: compiling for this machine what is used for the first time (seconds, once)."
         print(text, file=sys.stderr, flush=True)

@@ -8,7 +8,7 @@ beside its kernels with `StateField`; `core.state_type` makes one compiled type 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -220,11 +220,6 @@ MACHINE_FIELDS = (
     StateField("batch_row", _I, lambda p: (p.batch,)),
     StateField("batch_try", _I, lambda p: (p.batch,)),
 )
-
-
-def allocate(declared: Iterable[StateField], plan: Plan) -> dict[str, Array]:
-    """Return zeroed arrays for a run, by name."""
-    return {field.name: np.zeros(field.shape(plan), field.dtype) for field in declared}
 
 
 def set_tolerances(arrays: Mapping[str, Array]) -> None:

@@ -7,7 +7,9 @@ references at every access and compile a constructor of a hundred arguments: som
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -25,7 +27,10 @@ from numba.extending import (
     unbox,
 )
 
-from robustforge.core.state import Array, StateField
+from robustforge.core.state import Array, Plan, StateField
+
+APART = ("evaluated_x", "values")
+"""Arrays that results keep: they have memory of their own, so that all the rest can go."""
 
 
 class StateType(types.Type):
@@ -48,19 +53,69 @@ class StateTable:
 
     Args:
         kind: The compiled type.
-        arrays: The arrays of the fields, in their order, contiguous.
+        layout: How its arrays lie in memory.
+
+    Attributes:
+        arrays: The arrays, zeroed, by the names of their fields.
+        address: Where the table is.
     """
 
-    def __init__(self, kind: StateType, arrays: Mapping[str, Array]) -> None:
-        self.kind, self._arrays = kind, tuple(arrays.values())
-        words = [word for array in self._arrays for word in _entry(array)]
-        self._table = np.array(words, dtype=np.uint64)
+    def __init__(self, kind: StateType, layout: Layout) -> None:
+        memory = np.zeros(layout.bytes + _ALIGNED, np.uint8)
+        start = -memory.ctypes.data % _ALIGNED
+        self.kind, self._table = kind, layout.table + np.uint64(memory.ctypes.data + start) * layout.is_address
+        self.arrays: dict[str, Array] = {
+            name: np.ndarray(shape, dtype, memory, start + offset) for name, dtype, shape, offset in layout.arrays
+        }
+        for name, dtype, shape, word in layout.apart:
+            array = np.zeros(shape, dtype)
+            self.arrays[name], self._table[word] = array, array.ctypes.data
         self.address = self._table.ctypes.data
 
 
-def _entry(array: Array) -> tuple[int, ...]:
-    """Return an array as Numba lays it out: nobody who owns it, its size, where it is, its shape and its strides."""
-    return (0, 0, array.size, array.itemsize, array.__array_interface__["data"][0], *array.shape, *array.strides)
+_ALIGNED = 64
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the arrays of a plan lie in memory.
+
+    Attributes:
+        table: The table, with distances from the start of the memory in the place of addresses.
+        is_address: Which words of it these are: 1 there, 0 elsewhere.
+        arrays: For each array: name, element type, shape, and distance from the start.
+        apart: For each array that has memory of its own, as results keep it: name, element type, shape, and the word
+            of the table that its address goes to.
+        bytes: How much memory it takes.
+    """
+
+    table: Array
+    is_address: Array
+    arrays: list[tuple[str, Any, tuple[int, ...], int]]
+    apart: list[tuple[str, Any, tuple[int, ...], int]]
+    bytes: int
+
+
+def layout_of(declared: Iterable[StateField], plan: Plan) -> Layout:
+    """Return how the arrays of these fields lie in memory, in the sizes of a plan."""
+    words: list[int] = []
+    places: list[int] = []
+    arrays, apart, offset = [], [], 0
+    for field in declared:
+        shape, dtype = field.shape(plan), np.dtype(field.dtype)
+        size = math.prod(shape)
+        strides = [dtype.itemsize * math.prod(shape[k + 1 :]) for k in range(len(shape))]
+        place = len(words) + 4
+        words += [0, 0, size, dtype.itemsize, offset, *shape, *strides]  # nobody owns it; size, address, shape, strides
+        if field.name in APART:
+            apart.append((field.name, dtype, shape, place))
+            continue
+        places.append(place)
+        arrays.append((field.name, dtype, shape, offset))
+        offset += -(-size * dtype.itemsize // _ALIGNED) * _ALIGNED
+    is_address = np.zeros(len(words), np.uint64)
+    is_address[places] = 1
+    return Layout(np.array(words, np.uint64), is_address, arrays, apart, offset)
 
 
 def _length(array: types.Array) -> int:
@@ -93,9 +148,12 @@ class _Attributes(AttributeTemplate):
 
 @lower_getattr_generic(StateType)
 def _load(context: Any, builder: Any, kind: StateType, state: Any, name: str) -> Any:
-    array = context.get_value_type(kind.fields[name])
+    field = kind.fields[name]
     place = cgutils.pointer_add(builder, state, _offsets(kind)[name])
-    return builder.load(builder.bitcast(place, array.as_pointer()))
+    entry = builder.load(builder.bitcast(place, context.get_value_type(field).as_pointer()))
+    array = cgutils.create_struct_proxy(field)(context, builder, value=entry)
+    array.meminfo = cgutils.get_null_value(array.meminfo.type)  # known to be nobody: there is nothing to count
+    return array._getvalue()
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -17,7 +17,7 @@ from numba import float64, int64, types
 
 from robustforge.components.descent import direction_away
 from robustforge.components.surface import fit_iteratively, judge
-from robustforge.core.compiler import address, compiling, is_compiled
+from robustforge.core.compiler import address, announce, compiling, is_compiled
 from robustforge.core.history import find_neighbours
 from robustforge.engine import machine
 from robustforge.engine.memory import SLOTS, STATE, kernel_address
@@ -57,6 +57,7 @@ def _prepare_run() -> None:
         machine.run.disable_compile()  # type: ignore[attr-defined]
 
 
+@cache
 def routine_address(name: str) -> int:
     """Return the address of what several kernels call."""
     return address(*_ROUTINES[name])
@@ -70,11 +71,20 @@ _ROUTINES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 
-def prepare_all() -> None:
-    """Compile the machine and all components of the package, in several processes where that is faster."""
-    missing = [kernel for kernel in _all_kernels() if not is_compiled(getattr(kernel[1], kernel[2]))]
+def prepare_all(among: Container[Any] | None = None) -> None:
+    """Compile the machine and many components, in several processes where that is faster.
+
+    Args:
+        among: The components that may be needed; by default, all of the package.
+    """
+    missing = [
+        kernel
+        for kernel in _all_kernels()
+        if (among is None or kernel[1] in among) and not is_compiled(getattr(kernel[1], kernel[2]))
+    ]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if len(missing) >= WORTH_PROCESSES and cores > 1:
+        announce()
         _compile_in_processes(cores)
     prepare()
     prepare_run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from robustforge.components import (
@@ -30,8 +31,8 @@ from robustforge.components import (
 from robustforge.components.descent import DescentDirections
 from robustforge.core.compiler import address
 from robustforge.core.component import Component, record
-from robustforge.core.state import MACHINE_FIELDS, Array, State, StateField
-from robustforge.core.state_type import StateTable, StateType
+from robustforge.core.state import MACHINE_FIELDS, Plan, StateField
+from robustforge.core.state_type import Layout, StateTable, StateType, layout_of
 
 SLOTS: dict[str, Any] = {
     "outer": Outer,
@@ -69,9 +70,14 @@ FIELDS = (
 STATE = StateType(FIELDS)
 
 
-def make_state(arrays: dict[str, Array]) -> State:
-    """Return the state that stands on these arrays, in the order of `FIELDS`."""
-    return StateTable(STATE, arrays)
+def allocate(plan: Plan) -> StateTable:
+    """Return a state whose arrays are zero, in the sizes of a plan."""
+    return StateTable(STATE, _layout(plan))
+
+
+@lru_cache(maxsize=64)
+def _layout(plan: Plan) -> Layout:
+    return layout_of(FIELDS, plan)
 
 
 def kernel_address(slot: type[Component], component: type[Component], verb: str) -> int:

@@ -13,11 +13,11 @@ from scipy.optimize import OptimizeResult
 
 from robustforge.core.random import Seed, stream
 from robustforge.core.state import FAILED, RAISE, Readings
-from robustforge.engine import compilation, machine, memory, saving
+from robustforge.engine import compilation, machine, saving
 from robustforge.engine.arguments import explained
 from robustforge.engine.known import Known, as_known
 from robustforge.engine.result import design_of, in_units_of, make_result
-from robustforge.engine.setup import LARGEST, checked_budget, link_outer, make_arrays
+from robustforge.engine.setup import LARGEST, checked_budget, link_outer, make_state
 from robustforge.errors import ObjectiveError, ProblemError, TellError, UnknownNameError
 from robustforge.heuristic import Heuristic, heuristic
 from robustforge.heuristic.presets import default_name
@@ -100,11 +100,11 @@ class Optimizer:
         self.seed, self.known_before = stream(rng), as_known(known, self.surface)
         self.known = Known(self.surface.to_scaled(self.known_before.x), self.known_before.values)
         compilation.prepare()
-        self.arrays = make_arrays(self.problem, self.heuristic, self.budget, self.seed, self.readings, self.known)
+        self.state = make_state(self.problem, self.heuristic, self.budget, self.seed, self.readings, self.known)
+        self.arrays = self.state.arrays
         self._tally = self.arrays["tally"]
         self._tally["on_failure"] = get_args(OnFailure).index(on_failure)
         self._tally["retries"] = retries
-        self.state = memory.make_state(self.arrays)
         self._told = np.zeros(0, np.bool_)
         self._digest = hashlib.sha256()
         self.values: dict[int, float] = {}

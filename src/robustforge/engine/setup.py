@@ -14,7 +14,8 @@ from robustforge.components import Itself, SurfaceSampling
 from robustforge.components.descent import HIGH_COST_POINTS
 from robustforge.components.structure import LEAST_SAMPLES
 from robustforge.core.component import Component, filled_record
-from robustforge.core.state import BEGINNING, TESTING, Array, Plan, Readings, allocate, set_tolerances
+from robustforge.core.state import BEGINNING, TESTING, Array, Plan, Readings, set_tolerances
+from robustforge.core.state_type import StateTable
 from robustforge.engine import memory
 from robustforge.engine.compilation import routine_address
 from robustforge.engine.known import Known
@@ -39,28 +40,32 @@ def checked_budget(budget: Any) -> int:
     )
 
 
-def make_arrays(
+def make_state(
     problem: Problem,
     heuristic: Heuristic,
     budget: int,
     seed: npt.NDArray[np.uint64],
     readings: Readings,
     known: Known,
-) -> dict[str, Array]:
-    """Return the arrays of a run before its first step, in the order of `memory.FIELDS`."""
+) -> StateTable:
+    """Return the state of a run before its first step."""
     plan = _plan(problem, heuristic, budget, len(known))
     try:
-        arrays = allocate(memory.FIELDS, plan)
+        state = memory.allocate(plan)
     except (MemoryError, ValueError, OverflowError) as error:
         raise ProblemError(
             "the history of all evaluations must fit into memory",
             f"{budget:,} evaluations of {problem.dimension} variables do not",
             "Lower the budget",
         ) from error
+    arrays = state.arrays
     for name, part in _parts(heuristic).items():
-        arrays[name] = filled_record(memory.SLOTS[name], part, plan)
+        arrays[name][:] = filled_record(memory.SLOTS[name], part, plan)
         if name not in ("outer", "other", *heuristic.outer.parts):
             _link(arrays, name, part)
+    if _is_linked(heuristic.outer) and _is_linked(heuristic.structure.other):
+        link_outer(arrays, heuristic)
+        _link(arrays, "other", heuristic.structure.other)
     arrays["routines"]["neighbours"] = routine_address("neighbours")
     for name, number in _numbers(problem, heuristic, plan).items():
         arrays["tally"][name] = number
@@ -80,7 +85,7 @@ def make_arrays(
     arrays["rng"][:] = seed
     set_tolerances(arrays)
     _remember(arrays, known)
-    return arrays
+    return state
 
 
 def _margin(problem: Problem, heuristic: Heuristic) -> float:
@@ -153,9 +158,19 @@ def link_outer(arrays: dict[str, Array], heuristic: Heuristic) -> None:
         arrays["routines"][name] = routine_address(name)
 
 
+_LINKED: set[Any] = set()
+"""The outer searches that this process has compiled, or loaded."""
+
+
+def _is_linked(outer: Component | None) -> bool:
+    return outer is None or type(outer) in _LINKED
+
+
 def _link(arrays: dict[str, Array], name: str, part: Component | None) -> None:
     if part is not None:
         chosen: Any = type(part)
+        if name == "outer":
+            _LINKED.add(chosen)
         for verb, address in _addresses(memory.SLOTS[name], chosen):
             arrays[name][verb] = address
 

@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from robustforge.engine import compilation
 from robustforge.engine.arguments import unknown_argument
 from robustforge.errors import EvolutionError, StoreWriteError
 from robustforge.evolution.evolution import Evolution
@@ -91,6 +92,8 @@ def carry_out(
     """Carry an evolution out, with its runs in a store, by whoever is named; see `evolve`."""
     if callback is not None and not callable(callback):
         raise EvolutionError("a callback must be a function of the evolution", f"got {callback!r}")
+    if executor is None:
+        compilation.prepare_all(evolution.grammar.components)
     try:
         with Store.open(store) as kept, crew(evolution.problems, executor, workers, time_limit) as makers:
             Process(evolution, kept, makers).run(callback)
