@@ -21,6 +21,9 @@ from robustforge.core.state import Floats, Plan, State, StateField, fill
 GRID = 256
 """Points of an axis at which its emulator is evaluated."""
 
+PART = 16
+"""Points of the grid that are ruled out together, by the lowest of them."""
+
 _WIDEST = 1e300
 """Range of values from which on sums of them may overflow, so that an emulator would tell nothing."""
 
@@ -36,6 +39,7 @@ STATE_FIELDS = (
     StateField("axis_count", np.int64, lambda p: (axes_of(p),)),
     StateField("axis_new", np.int64, lambda p: (axes_of(p), 2)),
     StateField("grids", np.float64, lambda p: (axes_of(p), GRID)),
+    StateField("axis_floor", np.float64, lambda p: (axes_of(p), GRID // PART)),
     StateField("axis_range", np.float64, lambda p: (axes_of(p),)),
     StateField("axis_lowest", np.int64, lambda p: (axes_of(p),)),
 )
@@ -120,6 +124,7 @@ def emulate(s: State, i: int) -> float:
             s.axis_new[i, 0], s.axis_new[i, 1] = 0, GRID - 1
     if count < 2 or not low < high or not high - low < _WIDEST:
         fill(grid, low if low < np.inf else 0.0)
+        fill(s.axis_floor[i], grid[0])
         s.axis_range[i] = 0.0
         return 0.0
     ceiling, changed = high + (high - low), s.axis_new[i]
@@ -131,6 +136,7 @@ def emulate(s: State, i: int) -> float:
         grid[q] = _height(times, heights, count, k, t, ceiling)
     changed[0], changed[1] = GRID, -1
     s.axis_range[i] = _range(grid)
+    _find_floor(grid, s.axis_floor[i])
     return high - low
 
 
@@ -143,6 +149,16 @@ def _range(grid: Floats) -> float:
         a, b, c, d = max(a, grid[k]), max(b, grid[k + 1]), max(c, grid[k + 2]), max(d, grid[k + 3])
         e, f, g, h = min(e, grid[k]), min(f, grid[k + 1]), min(g, grid[k + 2]), min(h, grid[k + 3])
     return float(max(a, b, c, d) - min(e, f, g, h))
+
+
+@compiled
+def _find_floor(grid: Floats, floor: Floats) -> None:
+    """Write the lowest of each part of a grid to `floor`."""
+    for part in range(floor.size):
+        least = grid[part * PART]
+        for k in range(part * PART + 1, (part + 1) * PART):
+            least = min(least, grid[k])
+        floor[part] = least
 
 
 @compiled
@@ -161,25 +177,28 @@ def worst_at(heights: Floats, a: float, reach: int, p: int) -> float:
 
 
 @compiled
-def lowest(heights: Floats, a: float, reach: int, guess: int) -> tuple[int, float]:
+def lowest(heights: Floats, floor: Floats, a: float, reach: int, guess: int) -> tuple[int, float]:
     """Return the p with the lowest `worst_at`, and that; with a good guess, most others are ruled out at sight.
 
-    By their own height, or by what ruled out the one before.
+    By the floor of their part of the grid, by their own height, or by what ruled out the one before.
     """
     best, best_p, culprit = worst_at(heights, a, reach, guess), guess, guess
-    for p in range(heights.size):
-        gap = p - culprit
-        if heights[p] >= best or (abs(gap) <= reach and heights[culprit] - a * gap * gap >= best):
+    for part in range(floor.size):
+        if floor[part] >= best:
             continue
-        worst = -np.inf
-        for q in range(max(0, p - reach), min(heights.size, p + reach + 1)):
-            value = heights[q] - a * (p - q) * (p - q)
-            if value > worst:
-                worst, culprit = value, q
-                if worst >= best:
-                    break
-        if worst < best:
-            best, best_p = worst, p
+        for p in range(part * PART, (part + 1) * PART):
+            gap = p - culprit
+            if heights[p] >= best or (abs(gap) <= reach and heights[culprit] - a * gap * gap >= best):
+                continue
+            worst = -np.inf
+            for q in range(max(0, p - reach), min(heights.size, p + reach + 1)):
+                value = heights[q] - a * (p - q) * (p - q)
+                if value > worst:
+                    worst, culprit = value, q
+                    if worst >= best:
+                        break
+            if worst < best:
+                best, best_p = worst, p
     return best_p, best
 
 
@@ -203,7 +222,7 @@ def charge_of(s: State, i: int, multiplier: float) -> tuple[float, int]:
 def settle_axis(s: State, i: int, multiplier: float) -> float:
     """Find where an axis is best, given what a disturbance is charged; return how bad it can get there."""
     a, reach = charge_of(s, i, multiplier)
-    s.axis_lowest[i], worst = lowest(s.grids[i], a, reach, s.axis_lowest[i])
+    s.axis_lowest[i], worst = lowest(s.grids[i], s.axis_floor[i], a, reach, s.axis_lowest[i])
     return worst
 
 

@@ -193,7 +193,7 @@ MACHINE_FIELDS = (
     # the history: every point evaluated, scaled and in the user's units; coarse is a float32 copy, a row per coordinate
     StateField("points", _F, lambda p: (p.room, p.dimension)),
     StateField("values", _F, lambda p: (p.room,)),
-    StateField("coarse", np.float32, lambda p: (p.dimension, p.padded)),
+    StateField("coarse", np.float32, lambda p: (p.dimension, p.padded + 16)),  # else its rows share a line of the cache
     StateField("evaluated_x", _F, lambda p: (p.room, p.dimension)),
     StateField("slack", np.float32, lambda p: (1,)),
     StateField("edge", _F, lambda p: (1,)),

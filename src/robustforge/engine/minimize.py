@@ -28,9 +28,9 @@ from robustforge.problem import Outside, Problem, UncertaintySet
 Floats = npt.NDArray[np.float64]
 Callback = Callable[[OptimizeResult], Any]
 
-FIRST_SLICE, QUICK, SLOW = 250, 0.02, 0.1
-"""Evaluations of a compiled search until Ctrl-C is heard first; twice as many after a slice that took less than QUICK
-seconds, half as many after one that took more than SLOW."""
+FIRST_SLICE, SECONDS, FASTEST = 250, 0.05, 16.0
+"""Evaluations of a compiled search until Ctrl-C is heard first, about how long a slice is to take from then on, and how
+many times as large it may become at once."""
 
 
 @explained
@@ -211,9 +211,7 @@ def _loop_compiled(search: Optimizer, objective: Objective, callback: Callback |
 
 def _next_slice(size: int, seconds: float, most: int) -> int:
     """Return how many evaluations to make until Ctrl-C is heard again, after a slice that took so long."""
-    if seconds < QUICK:
-        return min(2 * size, most)
-    return max(size // 2, 1) if seconds > SLOW else size
+    return max(1, min(int(size * min(FASTEST, SECONDS / max(seconds, 1e-9))), most))
 
 
 @contextmanager
