@@ -26,7 +26,7 @@ from robustforge.components import (
     WorstOfFew,
 )
 from robustforge.components.axes import PART, lowest, worst_at
-from robustforge.components.surface import fit, solve
+from robustforge.components.surface import LARGE, fit, fit_iteratively, solve
 from robustforge.core.state import GOING
 
 NOTHING = Inner(0.1, Itself(), False, False, False)
@@ -419,3 +419,41 @@ def test_the_final_check_knows_of_no_middle_that_never_was():
     checked = found(regression(), problem, 1053, structure=TEST, final=WorstOfFew(0.05, 4))
     assert np.abs(checked.x - 20.0).max() > 0.3  # not the middle of the box
     assert worst(problem, checked.x) == pytest.approx(worst(problem, plain.x), rel=0.3)
+
+
+# --- many variables
+
+
+@pytest.mark.parametrize("model", ["isotropic", "diagonal"])
+def test_in_many_variables_the_model_is_nearly_that_of_the_normal_equations(model):
+    n, problem = LARGE, rf.problem("ackley", LARGE)
+    chosen = rf.heuristic("champion/100d/extended")
+    chosen = chosen.replace(outer=chosen.outer.replace(model=model))
+    search = rf.Optimizer(problem, budget=150, heuristic=chosen, rng=1)
+    for _ in range(6):
+        batch = search.ask()
+        search.tell(batch.ids, [problem(x) for x in batch.x])
+    s, count = search.arrays, int(search.arrays["archived"][0])
+    assert 20 < count < n
+    values = s["archive"][:count]
+    size = s["models"].shape[1]
+    fit_iteratively(search.state, size, values.min(), values.max())
+    u = (s["archive_x"][:count] - s["middle"]) / s["radius"]
+    square = (u * u).sum(axis=1)
+    bends = 0.5 * u * u if model == "diagonal" else 0.5 * square[:, None] / np.sqrt(n)
+    features = np.hstack([np.ones((count, 1)), u, bends])
+    weights = 1.0 / (1.0 + (square / (n * chosen.outer.weight**2)) ** 2)
+    target = (values - values.min()) / (values.max() - values.min())
+    ridge = np.full(size, chosen.outer.ridge * weights.sum())
+    ridge[0] = 1e-9 * weights.sum()
+    if model == "isotropic":
+        ridge[-1] = 1e-6 * weights.sum()
+    exact = np.linalg.solve((features.T * weights) @ features + np.diag(ridge), features.T @ (weights * target))
+
+    def loss(coefficients):
+        return (weights * (target - features @ coefficients) ** 2).sum() + (ridge * coefficients**2).sum()
+
+    flat = np.zeros(size)
+    flat[0] = np.average(target, weights=weights)
+    gained, possible = loss(flat) - loss(s["models"][0]), loss(flat) - loss(exact)
+    assert 0.9 * possible < gained <= 1.000001 * possible  # few iterations are as good as a small ridge more

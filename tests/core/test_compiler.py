@@ -91,3 +91,16 @@ def test_without_a_place_to_write_it_uses_one_of_its_own(tmp_path):
     folder = run(blocked)
     assert folder.is_dir()
     assert folder.parent != tmp_path
+
+
+def test_only_what_a_search_uses_is_compiled(tmp_path):
+    code = "import robustforge as rf; rf.minimize(lambda x: float(x[0]), [(0, 1)] * 2, rf.Ball(0.1), 60, 'rpso', 1)"
+    environment = {**os.environ, "ROBUSTFORGE_CACHE": str(tmp_path), "ROBUSTFORGE_QUIET": ""}
+    for said in ("compiling for this machine", ""):
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert said in done.stderr if said else done.stderr == ""
+    compiled = {path.name for path in tmp_path.rglob("*.compiled")}
+    assert "robustforge.engine.machine.advance.compiled" in compiled
+    assert "robustforge.components.outer._move_as_swarm.compiled" in compiled
+    assert "robustforge.engine.machine.run.compiled" not in compiled
+    assert not [name for name in compiled if "regression" in name or "coordinate" in name or "descent" in name]

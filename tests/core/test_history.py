@@ -7,7 +7,8 @@ import pytest
 
 import robustforge as rf
 from robustforge.components.relocation import empty_centre, measure_room
-from robustforge.engine import machine
+from robustforge.core.history import PER_EVALUATION, RECENT
+from robustforge.engine import compilation, machine
 
 COUNT = 700
 
@@ -81,3 +82,22 @@ def test_the_empty_centre_is_better_than_a_random_point():
     rng = np.random.default_rng(0)
     at_random = [np.linalg.norm(high - rng.uniform(-10, 10, 10), axis=1).min() for _ in range(50)]
     assert empty_centre(search.state, 10, 0.1, 0.2, 1, 2) > np.median(at_random)
+
+
+def test_what_queries_examine_is_bounded_and_whole_up_to_2048_points():
+    problem = rf.problem("sphere", 10)
+    fun, data = problem.compiled
+    for budget in (2000, 12_000):
+        search = rf.Optimizer(problem, budget=budget, heuristic="paper/30d/general", rng=1)
+        compilation.prepare_run()
+        while (why := machine.run(search.state, machine.advance, fun, data, 1000)) != machine.OVER:
+            if why == machine.UNLINKED:
+                search.link()
+        tally = search.arrays["tally"][0]
+        assert tally["spent"] == budget
+        assert (tally["examined"] > 0) == (budget > RECENT)
+        assert tally["examined"] <= PER_EVALUATION * budget
+        centre = search.arrays["incumbent_x"]
+        found = np.sort(search.arrays["near"][: machine.find_near(search.state, centre)])
+        gaps = ((search.arrays["points"] - centre) ** 2).sum(axis=1)
+        assert np.array_equal(found, np.flatnonzero(gaps <= 1.0 + 1e-9))  # whoever asks for all, gets all

@@ -439,3 +439,35 @@ def test_a_problem_knows_that_it_is_vectorized():
         rf.minimize(problem, workers=2)
     compiled = njit(columns)
     assert same(solve(compiled, vectorized=True), given)
+
+
+OVERFLOWING = {
+    "a jump": lambda x: 1e308 if x[0] > 0 else -1e308,
+    "a slope": lambda x: 1e300 * float(sum(x)),
+    "waves": lambda x: 1.7e308 if int(abs(5 * x[0])) % 2 else -1.7e308,
+    "anything": lambda x: (1.7e308, -1.7e308, 0.0, np.inf, 1e-320)[int(abs(x[0] * 1e6)) % 5],
+}
+
+
+@pytest.mark.parametrize("fun", OVERFLOWING.values(), ids=OVERFLOWING)
+@pytest.mark.parametrize(
+    "name", [None, "champion/30d/extended", "champion/30d/general", "mirrored-es", "corners", "rpso+dd+leh", "leh"]
+)
+def test_values_whose_differences_overflow_never_lead_to_nan(fun, name):
+    for uncertainty in (rf.Ball(0.5), rf.Box(0.5)):
+        result = rf.minimize(fun, [(-5, 5)] * 3, uncertainty, budget=60, heuristic=name, rng=1)
+        assert np.isfinite(result.history.x).all()
+        assert np.isfinite(result.x).all()
+        assert not np.isnan([result.fun, result.estimate, result.nominal_fun]).any()
+
+
+@pytest.mark.parametrize("outer", ["Coordinate search", "Gradient search", "Regression search", "Evolution strategy"])
+def test_no_outer_search_ends_at_nan_when_differences_overflow(outer):
+    grammar = rf.grammar("extended", only={"outer": [outer]})
+    for seed in range(3):
+        heuristic = grammar.random(np.random.default_rng(seed))
+        for fun in OVERFLOWING.values():
+            result = rf.minimize(fun, [(-5, 5)] * 3, rf.Ball(0.5), budget=60, heuristic=heuristic, rng=seed)
+            assert np.isfinite(result.x).all()
+            assert np.isfinite(result.history.x).all()
+            assert not np.isnan(result.estimate)

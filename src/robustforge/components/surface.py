@@ -34,7 +34,7 @@ LARGE = 256
 fewer candidates than variables, and a factorisation would take longer than all the rest."""
 
 _ITERATIONS, _ACCURACY = 24, 1e-3
-"""Of the conjugate gradients, at most; and how far the residual is to fall."""
+"""Of the conjugate gradients, at most, and how far the residual is to fall: an early end acts like a larger ridge."""
 
 STATE_FIELDS = (
     StateField("archive_x", np.float64, lambda p: (p.archive, p.dimension)),

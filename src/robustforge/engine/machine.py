@@ -45,6 +45,9 @@ OVER, PAUSED, UNFINISHED, UNLINKED = 0, -1, -2, -3
 """What `advance` and `run` return when nothing waits: the run is over, has paused after an iteration, can go on, or can
 go on once the outer search that begins is linked: its kernels compiled, and their addresses in the state."""
 
+MOST_WORK = 10_000_000
+"""Distances after which `run` comes back, so that Ctrl-C is heard: some 50 ms."""
+
 BARREN_LIMIT = 50
 """Turns that everybody has in a row without an evaluation before all are scattered anew."""
 
@@ -123,10 +126,11 @@ def run(s: State, advance: Any, objective: Any, data: Any, evaluations: int) -> 
     """
     t = s.tally[0]
     until = t.spent + evaluations
-    work_until = t.work + 20_000 * evaluations
+    work_until = t.work + min(20_000 * evaluations, MOST_WORK)
+    examined_until = t.examined + MOST_WORK
     iteration_until = t.iteration + 4 * evaluations
     x = np.empty(t.dimension)  # the objective gets a copy, which it may change
-    while t.spent < until and t.work < work_until and t.iteration < iteration_until:
+    while t.spent < until and t.work < work_until and t.examined < examined_until and t.iteration < iteration_until:
         size = advance(s)
         if size <= 0:
             return size
