@@ -451,14 +451,17 @@ def test_help_answers_at_once_and_without_numba():
         "import sys; from robustforge.cli import main; main(['--help'], standalone_mode=False); "
         "sys.exit(any(name in sys.modules for name in ('numba', 'numpy', 'scipy', 'rich')))"
     )
-    times = []
+    times, bare = [], []
     for _ in range(10):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import click"], check=True)
+        bare.append(time.perf_counter() - started)
         started = time.perf_counter()
         ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         times.append(time.perf_counter() - started)
         assert ended.returncode == 0, ended.stderr
         assert "solve" in ended.stdout
-    assert min(times) < 0.3
+    assert min(times) < max(0.3, 3.0 * min(bare))  # 0.1 s on a quiet machine; by what click takes on a busy one
 
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
