@@ -110,6 +110,13 @@ class Outer(Component, slot=True):
         """The components inside that kernels look up, by the name of their slot in the machine."""
         return {}
 
+    def work_limit(self, budget: int) -> int:
+        """Return the distances that relocations may compute in all: for evaluations beyond the first 2,000, a fifth.
+
+        Each relocation compares with the whole history; else evaluations would cost the more, the more there are.
+        """
+        return self.work_per_evaluation * (min(budget, 2000) + max(0, budget - 2000) // 5)
+
     def routines(self, dimension: int) -> tuple[str, ...]:
         """Return what its kernels call by address, beside the search for neighbours, in so many variables."""
         return ("find_direction",) if self.uses_directions else ()

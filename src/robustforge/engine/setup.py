@@ -180,14 +180,6 @@ def _addresses(slot: Any, component: Any) -> tuple[tuple[str, int], ...]:
     return tuple((verb, memory.kernel_address(slot, component, verb)) for verb in slot.verbs)
 
 
-def _worked_for(budget: int) -> int:
-    """Return for how many evaluations relocations may compute distances: a fifth of those beyond the first 2,000.
-
-    Each relocation compares with the whole history: without that, evaluations would cost the more the more there are.
-    """
-    return min(budget, 2000) + max(0, budget - 2000) // 5
-
-
 def _numbers(problem: Problem, heuristic: Heuristic, plan: Plan) -> dict[str, int]:
     inner, reserve = heuristic.inner, heuristic.final.reserve(plan.budget)
     if plan.budget - 1 - reserve < plan.extent:
@@ -212,7 +204,7 @@ def _numbers(problem: Problem, heuristic: Heuristic, plan: Plan) -> dict[str, in
         "first_failure": -1,
         "fatal": -1,
         "learnt": 1,
-        "work_limit": heuristic.outer.work_per_evaluation * _worked_for(plan.budget),
+        "work_limit": heuristic.outer.work_limit(plan.budget),
         "n_dorm": inner.n_dorm,
         "n_pbest": inner.n_pbest,
         "stopping": inner.stopping,

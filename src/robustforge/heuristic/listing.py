@@ -217,7 +217,7 @@ def _leh(heuristic: Heuristic, budget: int) -> list[str]:
         "while evaluations are left:",
         *_inside(_search(heuristic, budget)),
         *_inside(_completed(heuristic, budget)),
-        *_inside(_lines(outer, {"limit": budget * outer.work_per_evaluation})),
+        *_inside(_lines(outer, {"limit": outer.work_limit(budget)})),
         "  if the radius of that hypersphere is below Gamma, and no variable is exact: leave the loop",
     ]
     return _alone([line.replace("F_j", "F*") for line in lines])  # it never forgets its best
@@ -363,7 +363,7 @@ def _swarm_facts(swarm: Swarm, budget: int) -> dict[str, Any]:
         "groups": next(k for k in range(size + 1, 0, -1) if k * (k - 1) <= size),
         "branching": max(2, math.isqrt(size)),
         "whose": "j and its" if getattr(swarm.network, "itself", True) else "j's",
-        "limit": budget * swarm.work_per_evaluation,
+        "limit": swarm.work_limit(budget),
     }
     if isinstance(baseline, Constriction):
         phi = baseline.c1 + baseline.c2
