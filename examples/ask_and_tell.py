@@ -1,8 +1,8 @@
-"""A model that somebody else runs, a laboratory or a queue: ask for points, save, come back, tell the values.
+"""A model that runs elsewhere, in a laboratory or on a queue: ask for points, save, return later, tell the values.
 
     python examples/ask_and_tell.py
 
-Each turn of the loop could be another day on another machine: all that is left between two turns is a file.
+Each iteration of the loop could be another day on another machine: only a file is kept between two iterations.
 """
 
 from __future__ import annotations
@@ -29,4 +29,4 @@ if __name__ == "__main__":
         days += 1
     result = search.result()
     print(f"{result.nfev} measurements on {days} days")
-    print("design", result.x.round(2), "as designed", round(result.nominal_fun, 2), "worst known", round(result.fun, 2))
+    print("design", result.x.round(2), "nominal", round(result.nominal_fun, 2), "worst found", round(result.fun, 2))

@@ -16,7 +16,7 @@ import robustforge as rf
 
 
 def slow_model(x: np.ndarray) -> float:
-    """Return a value after a while."""
+    """Return a value after a delay."""
     time.sleep(0.01)
     return float(np.sum((x - 1.0) ** 2))
 
@@ -26,4 +26,4 @@ if __name__ == "__main__":
     with Client(n_workers=2, threads_per_worker=2, dashboard_address=None) as client:
         result = rf.minimize(slow_model, **arguments, workers=client.get_executor())
     alone = rf.minimize(slow_model, **arguments)
-    print("worst known", round(result.fun, 3), "- the same without a cluster:", np.array_equal(result.x, alone.x))
+    print("worst found", round(result.fun, 3), "- the same without a cluster:", np.array_equal(result.x, alone.x))

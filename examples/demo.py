@@ -1,4 +1,4 @@
-"""The main job in a minute or two: breed a heuristic for a problem, see how good it is, and put it onto a page.
+"""Evolve a heuristic for a test problem, compare it with others, and write a report, in a minute or two.
 
 make demo
 """
@@ -15,7 +15,8 @@ from rich.console import Console
 FOLDER = Path("build/demo")
 STORE, CHAMPION, PAGE = FOLDER / "runs.db", FOLDER / "champion.json", FOLDER / "report.html"
 PROBLEM = "--dimension 30 --variant shifted-rotated --variant-seed 1"
-BREED = f"evolve rastrigin {PROBLEM} --name demo --population 30 --repeats 8 --samples 2000 --refinement 0.5 --race"
+SETTINGS = "--population 30 --repeats 8 --samples 2000 --parameter-mutation 0.5 --race"
+EVOLVE = f"evolve rastrigin {PROBLEM} --name demo {SETTINGS}"
 COMPARE = (
     f"compare champion/30d/extended champion/30d/general random centre --problems rastrigin {PROBLEM} "
     "--samples 10000 --seed 2"
@@ -28,37 +29,37 @@ def command(*arguments: str) -> None:
     child = subprocess.Popen([sys.executable, "-m", "robustforge.cli", *arguments])
     try:
         ended = child.wait()
-    except KeyboardInterrupt:  # it hears Ctrl-C, too, and puts its things in order
+    except KeyboardInterrupt:  # the child receives it as well, and closes its store
         child.wait()
-        console.print("`make demo` goes on from here.")
+        console.print("`make demo` resumes from here.")
         sys.exit(130)
     if ended:
         sys.exit(ended)
 
 
 def main(generations: int, runs: int) -> None:
-    """Breed, compare and report, with a word on each."""
+    """Evolve, compare and report, with explanations."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     console.print(
         "\n[bold]The problem.[/] A model has 30 variables, and 2,000 runs are all there is. What is built differs from "
         "the design by up to Gamma = 0.5 (a ball). Wanted: the design whose [bold]worst case[/] is lowest. The model "
-        "here is a test problem, Rastrigin moved and turned, so that the demo is quick.\n\n"
-        f"[bold]First, breed a heuristic for it[/]: {generations} generations by the grammar, the first of them "
-        "random. Every run is kept, so after Ctrl-C the same command goes on where it stopped."
+        "here is a test problem, Rastrigin shifted and rotated, so that the demo is quick.\n\n"
+        f"[bold]First, evolve a heuristic for it[/]: {generations} generations, of which the first is drawn at random "
+        "from the grammar. Every run is stored, so after Ctrl-C the same command resumes."
     )
-    command(*BREED.split(), "--generations", str(generations), "--store", str(STORE), "-o", str(CHAMPION))
+    command(*EVOLVE.split(), "--generations", str(generations), "--store", str(STORE), "-o", str(CHAMPION))
     console.print(
-        f"\n[bold]Then, see how good it is[/]: {runs} searches of 2,000 model runs each with the champion, with the "
-        "ready-made heuristic that robustforge takes if nobody names one, with the best of the paper's grammar, and "
-        "with two controls, on seeds that the evolution has not seen."
+        f"\n[bold]Then, compare it[/]: {runs} searches of 2,000 model runs each with the champion, with the default "
+        "heuristic of robustforge, with the best of the paper's grammar, and with two controls, on seeds that the "
+        "evolution has not used."
     )
     name, *rest = COMPARE.split()
     command(name, str(CHAMPION), *rest, "--runs", str(runs), "--store", str(STORE))
-    console.print("\n[bold]Last, put it onto a page[/], with every figure and table in one file.")
+    console.print("\n[bold]Last, write a report[/], with every figure and table in one file.")
     command("report", str(STORE), "-o", str(PAGE))
     console.print(
-        f"\nNext: open {PAGE} in a browser; [bold]robustforge show {CHAMPION}[/] shows the champion as a tree, in "
-        "words and as pseudo-code; the README shows how to breed for a model of your own."
+        f"\nNext: open {PAGE} in a browser; [bold]robustforge show {CHAMPION}[/] shows the champion as a tree, a "
+        "description and pseudocode; the README shows how to evolve a heuristic for your own model."
     )
 
 

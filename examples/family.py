@@ -1,9 +1,10 @@
-"""A family of problems: breed a heuristic for it, then use it on a member that it has never seen.
+"""A family of problems: evolve a heuristic for it, then use it on a new member.
 
-    python examples/family.py                 about a minute; --generations 2 for a look
+    python examples/family.py                 about a minute; --generations 2 for a first look
 
-The family: springs in a row between walls, of different numbers and stiffness; the load must not move them much,
-whatever the tolerances do. Breeding runs on small members, the heuristic is used on a larger one.
+The family: chains of springs between two walls, with different numbers of springs; their stiffnesses are chosen such
+that a load moves them little whatever the tolerances do. The heuristic is evolved on small members, then used on a
+larger one.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ if __name__ == "__main__":
     parser.add_argument("--generations", type=int, default=8)
     generations = parser.parse_args().generations
     sizes = {"population": 16, "repeats": 4, "budget": 500, "samples": 500, "final_repeats": 10}
-    evolution = rf.evolve([springs(6, 1), springs(8, 2)], seed=1, generations=generations, race=True, **sizes)
+    evolution = rf.evolve([springs(6, 1), springs(8, 2)], seed=1, generations=generations, race_level=0.05, **sizes)
     unseen = springs(12, 3)
-    for name, heuristic in (("bred", evolution.champion), ("default", None)):
+    for name, heuristic in (("evolved", evolution.champion), ("default", None)):
         worst = []
         for seed in range(10):
             design = rf.minimize(unseen, budget=500, heuristic=heuristic, rng=seed).x

@@ -1,8 +1,8 @@
-"""What two designs of the filter become within their tolerances: a table, and a picture of the response bands.
+"""Two designs of the filter within their tolerances: a table, and a figure of the response bands.
 
     python bands.py nominal.json robust.json            the files that `robustforge solve -o` wrote
 
-Each design is built in all 64 corners of its tolerances and in 2,000 random ways; the mask must hold for all of them.
+Each design is evaluated in all 64 corners of its tolerances and at 2,000 random points; the mask must hold for all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FREQUENCIES = np.geomspace(1e6, 70e6, 400)
 def main(paths: list[str]) -> None:
     """Print the table, and draw a panel per design."""
     figure, panels = plt.subplots(1, len(paths), figsize=(5.2 * len(paths), 3.6), sharey=True, squeeze=False)
-    print(f"{'design':10}  {'as designed':>12}  {'worst corner':>12}  {'random builds within the mask':>30}")
+    print(f"{'design':10}  {'nominal':>12}  {'worst corner':>12}  {'random builds within the mask':>30}")
     for path, axes in zip(paths, panels[0], strict=True):
         design = json.loads(Path(path).read_text())["design"]
         parts = np.array([design[name] for name in NAMES])
