@@ -1,4 +1,4 @@
-"""How fast: one table, each row a ratio in one run. The unit is 2,000 calls of a NumPy sphere on 30 numbers.
+"""Speed: one table, each row a ratio measured in one run. The unit is 2,000 calls of a NumPy sphere on 30 numbers.
 
     make bench            or: python benchmarks/bench.py [--no-curve]
 
@@ -27,15 +27,15 @@ from scipy import sparse
 
 import robustforge as rf
 from peers import PEERS, run_peer
-from robustforge.core.hull import minimum_norm
+from robustforge.core.min_norm_point import minimum_norm
 from robustforge.core.random import stream
 from robustforge.evolution import trial
-from robustforge.heuristic.presets import default_name
-from robustforge.model.workforce import workforce
-from robustforge.search import Search
+from robustforge.representation.presets import default_name
+from robustforge.simulator.worker_pool import model_workers
+from robustforge.solver import StoredSearch
 from robustforge.store import Store
-from robustforge.verification.drawing import ROUNDS
 from robustforge.verification.neighbourhood import Neighbourhood
+from robustforge.verification.sampling import ROUNDS
 
 
 @dataclass
@@ -147,7 +147,7 @@ def estimate_share(dimension: int, blocks: int = 6) -> float:
         for _ in range(7):  # in turns, so that both meet the same machine
             for rounds in total:
                 bits = stream(1)
-                work = partial(around.worst_drawn, around.block, bits, 64, rounds)
+                work = partial(around.worst_of_sample, around.block, bits, 64, rounds)
                 best[rounds] = min(best[rounds], seconds_of(lambda: [work() for _ in range(blocks)]))  # noqa: B023
         for rounds in total:
             total[rounds] += best[rounds]
@@ -182,7 +182,7 @@ def share_outside() -> float:
 
         return wrapped
 
-    whole = {"minimize": trial.minimize, "draw_offsets": trial.draw_offsets}
+    whole = {"minimize": trial.minimize, "sample_offsets": trial.sample_offsets}
     worst_at = trial.Neighbourhood.worst_at
     settings = {"population": 30, "generations": 4, "repeats": 10, "final_repeats": 20}
     cores = os.cpu_count() or 1
@@ -214,10 +214,9 @@ FIRST_SOLVE = "import robustforge as rf; rf.minimize(rf.problem('sphere', 30), r
 
 
 EVERYTHING = """
-from robustforge.engine import compilation
+from robustforge.engine import kernels
 from robustforge.verification import neighbourhood
-compilation.prepare(), compilation.prepare_run(), neighbourhood.prepare()
-compilation.compile_part(0, 1)
+kernels.compile_part(0, 1), neighbourhood.prepare()
 """
 
 
@@ -233,8 +232,10 @@ def first_answer() -> list[Row]:
     """Return what the first answer takes where nothing was compiled before: by itself, and beside everything."""
     first, everything = empty_cache_seconds(FIRST_ANSWER), empty_cache_seconds(EVERYTHING)
     return [
-        Row("first answer, nothing compiled before, share of compiling everything", first / everything, 0.4, "share"),
-        Row("(the same in seconds; the goal is 10)", first, np.inf, "s"),
+        Row(
+            "first answer with an empty cache, fraction of the time to compile everything", first / everything, 0.4, ""
+        ),
+        Row("(the same in seconds; goal: 10)", first, np.inf, "s"),
     ]
 
 
@@ -268,10 +269,11 @@ def growth() -> list[Row]:
     return table
 
 
-def unheard() -> float:
-    """Return the longest time until Ctrl-C is heard, of several moments in a search of 10^6 evaluations."""
+def interrupt_delay() -> float:
+    """Return the longest time until Ctrl-C takes effect, at several times in a search of 10^6 evaluations."""
     code = (
         "import robustforge as rf, signal, threading, time, os, sys; p = rf.problem('sphere', 10); "
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "  # it may be ignored in the background
         "rf.minimize(p, heuristic='paper/30d/general', budget=500, rng=1); sent = []\n"
         "def send():\n    sent.append(time.perf_counter()); os.kill(os.getpid(), signal.SIGINT)\n"
         "threading.Timer(float(sys.argv[1]), send).start()\n"
@@ -304,8 +306,8 @@ def model_overhead() -> float:
         path.write_text(MODEL)
         file = rf.read_problem_file(path)
         moments: list[float] = []
-        with Store.open(Path(folder) / "model.db", durable=True) as store, workforce(file.model, 1) as submit:
-            Search.open(file, store).solve(submit, lambda search: moments.append(time.perf_counter()))
+        with Store.open(Path(folder) / "model.db", durable=True) as store, model_workers(file.model, 1) as submit:
+            StoredSearch.open(file, store).solve(submit, lambda search: moments.append(time.perf_counter()))
     bare = median_seconds(lambda: subprocess.run(["/bin/echo", "1.5"], capture_output=True, check=True), 50)
     return float(np.median(np.diff(moments)) - bare) * 1e3
 
@@ -317,8 +319,8 @@ def rows() -> list[Row]:
         Row("2,000 evaluations, rpso, 20 particles, 30D, compiled objective", solving("rpso", 30), 0.5),
         Row("the same with paper/30d/general (DD)", solving("paper/30d/general", 30), 1.5),
         Row("paper/100d/general (DD+LEH) in 100D", solving("paper/100d/general", 100), 5.0),
-        Row("paper/30d/general, Python callable, beyond its own time", callable_row, 1.5),
-        Row("(Soc), 40 points in 100D, share of Clarabel's time", conic_ratio(), 1 / 20, "share"),
+        Row("paper/30d/general, Python callable, overhead", callable_row, 1.5),
+        Row("(Soc), 40 points in 100D, fraction of Clarabel's time", conic_ratio(), 1 / 20, ""),
         Row("robustforge --help", command_seconds("-m", "robustforge.cli", "--help"), 0.3, "s"),
         Row("import and first solve, compiled before", command_seconds("-c", FIRST_SOLVE), 1.5, "s"),
     ]
@@ -327,18 +329,22 @@ def rows() -> list[Row]:
         table.append(Row(f"coordinate search, {dimension}D", beyond(dimension, "sphere"), coordinate))
     table.extend(first_answer())
     table.extend(growth())
-    table.append(Row("until Ctrl-C is heard in a search of 10^6 evaluations, at most", unheard(), 0.5, "s"))
+    table.append(
+        Row("longest delay before Ctrl-C takes effect in a search of 10^6 evaluations", interrupt_delay(), 0.5, "s")
+    )
     for dimension, allowed in ((30, 6.0), (100, 30.0)):
         what = f"a run of a random heuristic of the paper's grammar, {dimension}D, mean"
         table.append(Row(what, random_heuristics(dimension), allowed))
     for dimension in (30, 100):
-        what = f"worst of 10^6 samples, ten problems, {dimension}D, share of fresh normals"
-        table.append(Row(what, estimate_share(dimension), 0.6, "share"))
-    table.append(Row("a run of a user's model beyond its program's own time", model_overhead(), 15.0, "ms"))
-    table.append(Row("core-seconds of an evolution outside engine and re-estimate", share_outside(), 0.15, "share"))
+        what = f"worst of 10^6 samples, ten problems, {dimension}D, fraction of the time to draw normals"
+        table.append(Row(what, estimate_share(dimension), 0.6, ""))
+    table.append(Row("overhead of a run of a user's model", model_overhead(), 15.0, "ms"))
+    table.append(
+        Row("fraction of core-seconds of an evolution outside engine and re-estimate", share_outside(), 0.15, "")
+    )
     for name in PEERS:
         share = 1.0 if name == "pyswarms" else 0.2
-        table.append(Row(f"our overhead as a share of that of {name}", overhead_share(name), share, "share"))
+        table.append(Row(f"our overhead, fraction of that of {name}", overhead_share(name), share, ""))
     table.append(Row("(the unit, in ms)", median_seconds(unit_of_work) * 1e3, np.inf, "ms"))
     return table
 
@@ -380,7 +386,7 @@ def main() -> int:
     for row in measured:
         limit = "" if row.allowed == np.inf else f"{row.allowed:g}"
         mark = "" if row.allowed == np.inf else ("met" if row.met else "[bold red]NOT MET[/]")
-        table.add_row(row.what, f"{row.measured:.3g} {row.unit}", limit, mark)
+        table.add_row(row.what, f"{row.measured:.3g} {row.unit}".rstrip(), limit, mark)
     console.print(table)
     if not args.no_curve:
         print_curve(console)

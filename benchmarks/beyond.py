@@ -1,12 +1,12 @@
-"""The general champion of the extended grammar beside controls: all variants, fresh instances, held-out problems.
+"""Assess the default heuristic beside a swarm and controls, on all variants and on held-out problems.
 
     python benchmarks/beyond.py 30 --write 30d                           the ten problems, in 30 variables; or 100
-    python benchmarks/beyond.py 30 --suite held-out --write 30d-held-out           problems that nothing was bred on
+    python benchmarks/beyond.py 30 --suite held-out --write 30d-held-out           problems that nothing was evolved on
     python benchmarks/beyond.py 10 --budget 500 --write at-10-500                  any other dimension and budget
 
-A new shift and rotation for each run; the worst of 2 * 10^4 samples around the design. Of the first few runs, which the
-controls make as well, the attacked worst case, too. `--store` keeps every run, and the same command goes on. `--write`
-puts all runs into docs/results/beyond/NAME.csv.gz; `python docs/results/beyond/build.py` makes tables and pictures.
+Each run has its own shift and rotation; its design is assessed by the worst of 2 * 10^4 samples. The first runs, which
+the controls make as well, are also attacked. `--store` stores every run, and the same command resumes. `--write` writes
+all runs to docs/results/beyond/NAME.csv.gz; `python docs/results/beyond/build.py` makes tables and figures.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 import robustforge as rf
-from robustforge.heuristic.presets import default_name
-from robustforge.problem import Variant
+from robustforge.representation.presets import default_name
+from robustforge.robust_problem import Variant
 from robustforge.store import CHECKPOINTS
 from robustforge.tables import Record, Table
 
@@ -93,12 +93,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dimension", type=int)
     parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--control-runs", type=int, default=10, help="of everybody, with an attack")
+    parser.add_argument("--control-runs", type=int, default=10, help="runs of every contestant that are attacked")
     parser.add_argument("--budget", type=int, default=2000)
     parser.add_argument("--suite", choices=("paper", "held-out"), default="paper")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
-    parser.add_argument("--contestants", nargs="+", help="by default, the default, a swarm, and controls")
-    parser.add_argument("--first-seed", type=int, default=10_001, help="others for choosing than for the tables")
+    parser.add_argument(
+        "--contestants", nargs="+", help="by default: the default heuristic, the best swarm and the controls"
+    )
+    parser.add_argument(
+        "--first-seed",
+        type=int,
+        default=10_001,
+        help="first instance; use others for tuning than for the published tables",
+    )
     parser.add_argument("--no-attack", dest="attack", action="store_false")
     parser.add_argument("--store")
     parser.add_argument("--workers", type=int)

@@ -25,28 +25,28 @@ JUDGED = {"budget": SMALL["budget"], "samples": SMALL["samples"]}
 
 
 @dataclass
-class Outcome:
+class PooledValues:
     """The values of the champions of all seeds on one problem, pooled."""
 
     problem: str
-    bred: np.ndarray
+    evolved: np.ndarray
     drawn: np.ndarray
 
     @property
     def p_value(self) -> float:
-        return float(mannwhitneyu(self.bred, self.drawn, alternative="less").pvalue)
+        return float(mannwhitneyu(self.evolved, self.drawn, alternative="less").pvalue)
 
 
-def compare(name: str, seeds: int, runs: int) -> Outcome:
-    """Return the pooled values of bred and of drawn champions on one problem."""
+def compare(name: str, seeds: int, runs: int) -> PooledValues:
+    """Return the pooled values of evolved champions and of the best random heuristics on one problem."""
     problem = rf.problem(name, DIMENSION)
     everyone = {**SMALL, "population": SMALL["population"] * SMALL["generations"], "generations": 1}
-    bred, drawn = [], []
+    evolved, drawn = [], []
     for seed in range(1, seeds + 1):
-        for champions, settings in ((bred, SMALL), (drawn, everyone)):
+        for champions, settings in ((evolved, SMALL), (drawn, everyone)):
             champion = rf.evolve(problem, seed=seed, grammar="paper", **settings).champion
             champions.append(fresh_values(problem, champion, runs, seed, **JUDGED))
-    return Outcome(name, np.concatenate(bred), np.concatenate(drawn))
+    return PooledValues(name, np.concatenate(evolved), np.concatenate(drawn))
 
 
 def main() -> None:
@@ -57,8 +57,9 @@ def main() -> None:
     for name in ("sphere", "rastrigin"):
         found = compare(name, args.seeds, args.runs)
         print(
-            f"{name:10s} bred: mean {found.bred.mean():.4g}, median {np.median(found.bred):.4g};  best of random: mean "
-            f"{found.drawn.mean():.4g}, median {np.median(found.drawn):.4g};  p = {found.p_value:.2g}",
+            f"{name:10s} evolved: mean {found.evolved.mean():.4g}, median {np.median(found.evolved):.4g};  "
+            f"best of random: mean {found.drawn.mean():.4g}, median {np.median(found.drawn):.4g};  "
+            f"p = {found.p_value:.2g}",
             flush=True,
         )
 

@@ -1,4 +1,4 @@
-"""Other people's optimisers on a robust problem: each candidate is scored by the worst of four samples around it.
+"""Optimisers of other packages on a robust problem: each candidate is scored by the worst of four samples around it.
 
 This is what a user would write around a nominal optimiser. All of them get 20 agents and 2,000 evaluations; the time
 inside the objective and the sampling is measured apart, so that what is left is the optimiser's own.

@@ -1,4 +1,4 @@
-"""How good: our general preset beside other people's optimisers on the ten problems in 30 dimensions.
+"""Quality of the general preset beside other optimisers, on the ten problems in 30 dimensions.
 
     python benchmarks/quality.py --runs 30 --samples 100000
 

@@ -3,7 +3,7 @@
     python benchmarks/racing.py [--seeds 10] [--runs 100]
 
 Each seed gives one champion with a race and one without. Champions are compared, not runs: a champion's figure is its
-mean over runs on seeds that nobody has seen, and the test (rank-sum, two-sided) is on these figures.
+mean over runs on new seeds, and the test (rank-sum, two-sided) is on these figures.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def main() -> None:
         made = dict.fromkeys(means, 0)
         for seed in range(1, args.seeds + 1):
             for level, found in means.items():
-                evolution = rf.evolve(problem, seed=seed, race=level, grammar="paper", **SETTINGS)
-                made[level] += evolution.progress.made
+                evolution = rf.evolve(problem, seed=seed, race_level=level, grammar="paper", **SETTINGS)
+                made[level] += evolution.progress.new_runs
                 found.append(float(fresh_values(problem, evolution.champion, args.runs, seed, **JUDGED).mean()))
         whole, raced = (np.array(found) for found in means.values())
         error = np.sqrt((whole.var(ddof=1) + raced.var(ddof=1)) / args.seeds)

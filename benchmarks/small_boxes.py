@@ -16,7 +16,7 @@ from rich.table import Table
 from scipy.stats import rankdata
 
 import robustforge as rf
-from robustforge.problem import Variant
+from robustforge.robust_problem import Variant
 
 NAMES = ("champion/30d/extended", "champion/100d/extended", "corners", "champion/30d/general", "mirrored-es")
 VARIANTS: tuple[Variant, ...] = ("shifted", "shifted-rotated")

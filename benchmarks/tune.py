@@ -1,10 +1,11 @@
-"""Tunes the numbers of a ready-made heuristic, its structure fixed, by a race of random and perturbed candidates.
+"""Tune the parameters of a preset with a fixed structure, by a race of random and perturbed candidates.
 
     python benchmarks/tune.py paper/30d/general            tunes on all ten problems and writes the preset
-    python benchmarks/tune.py paper/30d/general --check    scores the preset on fresh seeds, with 10^5 samples
+    python benchmarks/tune.py paper/30d/general --check    scores the preset on unused seeds, with 10^5 samples
 
-A candidate is scored by its mean excess over the paper's means, (ours - paper) / |paper|, a gain counting a fifth of a
-loss of the same size, so that no problem is bought at the expense of another. `docs/paper.md` has the outcome.
+A candidate is scored by its mean excess over the paper's means, (ours - paper) / |paper|, where gains
+count a fifth, so that a gain on one problem does not offset a loss on another.
+`docs/explanation/paper.md` has the outcome.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ import numpy as np
 
 import robustforge as rf
 from robustforge.core.component import Field
-from robustforge.heuristic.presets import FOLDER
-from robustforge.heuristic.tree import Path, nodes, replaced
+from robustforge.representation.derivation_tree import Path, nodes, replaced
+from robustforge.representation.presets import FOLDER
 from robustforge.verification import verify
 
 DATA = pathlib.Path(rf.__file__).parent / "study" / "data"
-FIXED = {"group", "extent"}
+FIXED = {"swarm_size", "extent"}
 TUNING_SEED, CHECK_SEED = 1, 2
 
 
@@ -36,7 +37,8 @@ def paper_means(dimension: int, case: str) -> dict[str, float]:
 
 def numbers(tree: rf.Heuristic) -> list[tuple[Path, Field, float]]:
     """Return every number of a heuristic that may be tuned: its place, its field, its value."""
-    return [node for node in nodes(tree) if node[1].range is not None and node[1].name not in FIXED]
+    found = (node for node in nodes(tree) if node[0][0] != "interpretation")
+    return [node for node in found if node[1].range is not None and node[1].name not in FIXED]
 
 
 def drawn(base: rf.Heuristic, rng: np.random.Generator, spread: float | None) -> rf.Heuristic:

@@ -1,6 +1,6 @@
-"""How the general preset holds up when the optimum is moved and the axes are turned, beside two controls.
+"""The general preset on shifted and rotated problems, beside two controls.
 
-    python benchmarks/variants.py 30 --runs 12        or 100; the table in docs/benchmarks.md
+    python benchmarks/variants.py 30 --runs 12        or 100; the table in docs/explanation/benchmarks.md
 
 Each cell is a mean over runs, a new shift and rotation for each, of the worst of 10^4 samples around the design. The
 controls are the box's centre, which costs no evaluation at all, and plain `rpso` without any robust component.
@@ -13,7 +13,7 @@ import argparse
 import numpy as np
 
 import robustforge as rf
-from robustforge.problem import Variant
+from robustforge.robust_problem import Variant
 from robustforge.verification import verify
 
 VARIANTS: tuple[Variant, ...] = ("original", "shifted", "rotated", "shifted-rotated")

@@ -18,7 +18,7 @@ from scipy.stats import spearmanr
 import robustforge as rf
 from robustforge.components import Swarm
 from robustforge.evolution.settings import Settings
-from robustforge.evolution.trial import run_trials, trial
+from robustforge.evolution.trial import make_trial, run_trials
 
 UNLIMITED = 10**12
 RELOCATING = {"movement": ["LEH", "DD+LEH"], "relocation": ["LEH relocation"]}
@@ -27,12 +27,12 @@ RELOCATING = {"movement": ["LEH", "DD+LEH"], "relocation": ["LEH relocation"]}
 def measured(problem: rf.Problem, drawn: list[rf.Heuristic], repeats: range, limit: int) -> tuple[np.ndarray, ...]:
     """Return values, seconds and work of each heuristic and repeat, with a limit."""
     settings = Settings(seed=1, samples=5000)
-    usual = Swarm.work_per_evaluation
+    usual = Swarm.distances_per_evaluation
     try:
-        Swarm.work_per_evaluation = limit
-        runs = [run_trials(problem, settings, [trial(settings, h, "", 0, 0, r) for r in repeats]) for h in drawn]
+        Swarm.distances_per_evaluation = limit
+        runs = [run_trials(problem, settings, [make_trial(settings, h, "", 0, 0, r) for r in repeats]) for h in drawn]
     finally:
-        Swarm.work_per_evaluation = usual
+        Swarm.distances_per_evaluation = usual
     return tuple(np.array([[getattr(run, key) for run in row] for row in runs]) for key in ("value", "seconds", "work"))
 
 
@@ -54,10 +54,10 @@ def main() -> None:
     for dimension in (30, 100):
         for name in ("rastrigin", "ackley"):
             problem = rf.problem(name, dimension)
-            limited, seconds, work = measured(problem, drawn, first, Swarm.work_per_evaluation)
+            limited, seconds, work = measured(problem, drawn, first, Swarm.distances_per_evaluation)
             free, free_seconds, _ = measured(problem, drawn, first, UNLIMITED)
             again, _, _ = measured(problem, drawn, second, UNLIMITED)
-            reached = (work >= Swarm.work_per_evaluation * 2000).mean()
+            reached = (work >= Swarm.distances_per_evaluation * 2000).mean()
             rank, third = agreement(limited.mean(axis=1), free.mean(axis=1))
             noise, noise_third = agreement(free.mean(axis=1), again.mean(axis=1))
             print(

@@ -39,10 +39,12 @@ def text_of(path: Path, lines: int = 1, seconds: float = 30.0) -> str:
 FORKING = """
 import json, os, resource, signal, sys
 from robustforge.cli import main
-from robustforge.engine import compilation
-from robustforge.cli import designs, models
+from robustforge.engine import kernels
+from robustforge.cli.commands import problem_file, solve, verify
+from robustforge.cli.payloads import designs
+from robustforge.cli.views import design_view
 
-compilation.prepare_all()
+kernels.prepare_all()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for line in sys.stdin:
     order = json.loads(line)

@@ -25,8 +25,8 @@ def run(*arguments, folder, code=0):
 
 def test_a_python_objective(tmp_path):
     lines = run(EXAMPLES / "python_objective.py", folder=tmp_path).splitlines()
-    designed, known, attacked = (float(line.split()[-1]) for line in (lines[1], lines[2].split(" to ")[0], lines[2]))
-    assert designed <= known <= attacked
+    nominal, found, attacked = (float(line.split()[-1]) for line in (lines[1], lines[2].split(" by ")[0], lines[2]))
+    assert nominal <= found <= attacked
 
 
 def test_ask_and_tell(tmp_path):
@@ -35,7 +35,7 @@ def test_ask_and_tell(tmp_path):
 
 def test_a_family(tmp_path):
     text = run(EXAMPLES / "family.py", "--generations", "2", folder=tmp_path)
-    assert [line.split()[0] for line in text.splitlines()] == ["bred", "default"]
+    assert [line.split()[0] for line in text.splitlines()] == ["evolved", "default"]
 
 
 def test_a_cluster(tmp_path):

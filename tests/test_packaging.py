@@ -42,6 +42,11 @@ def files_of(folder):
     return {path.as_posix() for path in found if not any(fnmatchcase(*pair) for pair in product(path.parts, IGNORED))}
 
 
+def page_of(path):
+    """The path of a document below the folder of the documentation."""
+    return path.relative_to(ROOT / "docs").as_posix()
+
+
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
     """A source archive, and a wheel that is built from it alone."""
@@ -67,8 +72,11 @@ def test_the_archives_are_complete(archives):
     names = set(zipfile.ZipFile(wheel).namelist())
     package = {name.removeprefix("src/") for name in files_of("src/robustforge")}
     assert {".py", ".json", ".sql", ".html", ".csv"} <= {Path(name).suffix for name in package}
-    texts = {f"robustforge/documents/{path.name}" for path in (ROOT / "docs").glob("*.md")}
-    assert {name for name in names if not name.split("/")[0].endswith(".dist-info")} == package | texts
+    shipped = {f"robustforge/documents/{path}" for path in map(page_of, documents.documents().values())}
+    others = {name for name in names - package if not name.split("/")[0].endswith(".dist-info")}
+    assert package <= names
+    assert shipped <= others
+    assert all(name.startswith("robustforge/documents/") for name in others)
     assert "robustforge/py.typed" in names
 
 
@@ -85,6 +93,9 @@ def test_the_metadata_tell_the_truth(archives):
     always = {re.split(r"[^\w-]", line)[0] for line in made.get_all("Requires-Dist") if "extra ==" not in line}
     assert always == {"numpy", "scipy", "numba", "rich", "click", "cloudpickle"}
 
+
+FEW = ("network=ring", "baseline=inertia", "form=random sampling", "movement=dd", "mutation=gaussian")
+"""Components that are compiled in seconds; all of them would take a minute."""
 
 PROBLEM_FILE = """\
 budget = 12
@@ -117,14 +128,17 @@ def test_an_install_without_extras_works_anywhere(archives, tmp_path):
 
     version = called(python, "-m", "robustforge", "--version", cwd=here, env=environment)
     assert version == robustforge("--version") == f"robustforge, version {rf.__version__}\n"
-    assert all(name in robustforge("--help") for name in main.commands)
+    assert all(name in robustforge("--help") for name in main.list_commands(None))
     for topic, path in documents.documents().items():
         assert robustforge("help", topic) == path.read_text()
 
-    solved = json.loads(robustforge("solve", "sphere", "--dimension", 3, "--budget", 200, "--seed", 1, "--json"))
+    solved = json.loads(
+        robustforge("solve", "sphere", "--heuristic", "rpso", "--dimension", 3, "--budget", 200, "--json")
+    )
     assert (solved["nfev"], solved["success"]) == (200, True)
     small = ("--dimension", 3, "--population", 4, "--generations", 2, "--repeats", 2, "--final-repeats", 2)
-    evolve = ("evolve", "sphere", *small, "--budget", 60, "--seed", 1, "--store", "runs.db", "--name", "small")
+    few = ("--grammar", "paper", *(word for slot in FEW for word in ("--only", slot)))
+    evolve = ("evolve", "sphere", *small, *few, "--budget", 60, "--seed", 1, "--store", "runs.db", "--name", "small")
     robustforge(*evolve)
     robustforge("champion", "runs.db", "--name", "small", "-o", "champion.json")
     assert rf.heuristic(str(here / "champion.json")).id
@@ -134,7 +148,7 @@ def test_an_install_without_extras_works_anywhere(archives, tmp_path):
     answer = json.loads(robustforge("solve", "resistor.toml", "--json"))
     assert 1.0 <= answer["nominal"] <= answer["worst"]
     (here / "wrong.toml").write_text("budget = \n")
-    assert "`robustforge help models`" in robustforge("check", "wrong.toml", code=2)
+    assert "`robustforge help problem-file`" in robustforge("check", "wrong.toml", code=2)
 
     for words, extra in (
         (("report", "runs.db", "-o", "page.html"), "report"),
@@ -161,6 +175,7 @@ def test_the_citation_is_valid():
     found = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert {"cff-version", "message", "title", "authors"} <= found.keys()
     assert found["cff-version"] == "1.2.0"
+    assert all((ROOT / path).exists() for path in re.findall(r"docs/[\w/.-]+\.md", str(found)))
     assert (found["type"], found["title"], found["license"]) == (
         "software",
         "robustforge",
@@ -177,8 +192,10 @@ def test_the_citation_is_valid():
 
 
 def test_topics_and_commands_have_different_names():
-    assert set(documents.titles()) == {path.stem for path in (ROOT / "docs").glob("*.md")}
-    assert not set(documents.titles()) & set(main.commands)
+    pages = [path for part in ("tutorials", "howto", "explanation") for path in (ROOT / "docs" / part).glob("*.md")]
+    topics = [path.stem for path in pages if path.stem != "index"]
+    assert sorted(documents.titles()) == sorted([*topics, "problem-file", "glossary"])
+    assert not set(documents.titles()) & set(main.list_commands(None))
 
 
 def test_every_python_is_checked():

@@ -1,4 +1,4 @@
-"""Lets `python -m robustforge` be the command line."""
+"""Runs the command line as `python -m robustforge`."""
 
 from robustforge.cli import main
 

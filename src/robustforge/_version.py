@@ -1,3 +1,3 @@
-"""The version, in its only place: the build, the command line, reports and stores take it from here."""
+"""The package version, used by the build, the command line, reports and stores."""
 
 __version__ = "0.2.0"

@@ -1,4 +1,4 @@
-"""The mistakes a user can make, as exceptions that compose their own message: the rule, the fact, the fix.
+"""Errors of a call, a file or a model, as exceptions that compose their message: the rule, the fact, the fix.
 
 All derive from `RobustforgeError`, itself a `ValueError`, so `except ValueError` catches them as with SciPy.
 """
@@ -12,23 +12,22 @@ from typing import Any
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, but for tab and newline
-    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb"  # what turns the direction of text, or breaks lines
-    "\ud800-\udfff]"  # half a character, which cannot be encoded
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb"  # bidirectional controls and line separators
+    "\ud800-\udfff]"  # lone surrogates, which cannot be encoded
 )
-_LONGEST = 100
-"""Characters of a name for which similar ones are looked for: comparing takes time that grows with the square."""
-_MISTAKES = 50
-"""Mistakes of a file that a message tells."""
+_MAX_COMPARED_LENGTH = 100
+"""Characters of a name that is compared with others: the time of a comparison grows with the square of its length."""
+_MAX_ERRORS_SHOWN = 50
+"""Validation errors of a file that a message lists."""
 
 
 def escaped(text: str) -> str:
-    """Return text that neither a terminal nor a browser obeys: what would move a cursor or hide letters is spelt out.
+    """Return a string with control characters escaped, so that it is safe to print on a terminal or a page.
 
-    All text from outside (names, what models print, what others have stored) passes through here on its way to a
-    terminal or a page.
+    All strings from outside (names, output of models, content of stores) pass through here before they are shown.
 
     Args:
-        text: Any text; its tabs and newlines stay.
+        text: Any string; its tabs and newlines are kept.
 
     Example:
         >>> print(escaped(chr(27) + "[31mred"))
@@ -38,40 +37,49 @@ def escaped(text: str) -> str:
 
 
 def closest(name: str, known: Iterable[str], count: int = 1, cutoff: float = 0.4) -> list[str]:
-    """Return the names most similar to one that is none of them, the best first; case matters least.
+    """Return the known names most similar to an unknown one, best first; case is ignored.
 
     Args:
-        name: What was written.
-        known: What could have been meant.
-        count: How many to return at most.
-        cutoff: How similar they must be, from 0 to 1.
+        name: The unknown name.
+        known: The known names.
+        count: Maximum number of names to return.
+        cutoff: Minimum similarity, from 0 to 1.
     """
-    if len(name) > _LONGEST:
+    if len(name) > _MAX_COMPARED_LENGTH:
         return []
-    folded = {each.lower(): each for each in known if len(each) <= _LONGEST}
+    folded = {each.lower(): each for each in known if len(each) <= _MAX_COMPARED_LENGTH}
     return [folded[each] for each in difflib.get_close_matches(name.lower(), folded, count, cutoff)]
 
 
 class RobustforgeError(ValueError):
-    """A call that cannot be carried out, in three sentences: what must hold, what was found, what to do.
+    """Base class of the package's errors; the message is "rule; fact. Fix."
 
     Args:
-        rule: What must hold, as a sentence.
+        rule: The condition that is violated; or the fact itself, where that is what the caller needs first.
         fact: What was found instead.
-        fix: What the caller can do about it.
+        fix: What the caller can do.
     """
 
     def __init__(self, rule: str, fact: str = "", fix: str = "") -> None:
         self.rule, self.fact, self.fix = rule, fact, fix
         head = f"{rule}; {fact}" if fact else rule
-        sentence = ". ".join(part.rstrip(".") for part in (head, fix) if part)
-        super().__init__(escaped(sentence if sentence.endswith("?") else f"{sentence}."))
+        super().__init__(escaped(" ".join(_as_sentence(part) for part in (head, fix) if part)))
 
-    def __reduce__(self) -> Any:  # so that it comes back whole from another process, whatever a subclass takes
-        return _again, (type(self), self.rule, self.fact, self.fix, self.__dict__)
+    def __reduce__(self) -> Any:  # subclasses take other arguments; unpickling must not call their constructors
+        return _rebuild, (type(self), self.rule, self.fact, self.fix, self.__dict__)
 
 
-def _again(kind: type[RobustforgeError], rule: str, fact: str, fix: str, state: dict[str, Any]) -> RobustforgeError:
+def did_you_mean(close: Sequence[str]) -> str:
+    """Return the question that suggests the closest known names; empty if there are none."""
+    return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def _as_sentence(text: str) -> str:
+    """Return a string that ends with one punctuation mark."""
+    return text if text.endswith("?") else f"{text.rstrip('.')}."
+
+
+def _rebuild(kind: type[RobustforgeError], rule: str, fact: str, fix: str, state: dict[str, Any]) -> RobustforgeError:
     error = kind.__new__(kind)
     RobustforgeError.__init__(error, rule, fact, fix)
     error.__dict__.update(state)
@@ -79,84 +87,79 @@ def _again(kind: type[RobustforgeError], rule: str, fact: str, fix: str, state: 
 
 
 class ProblemError(RobustforgeError):
-    """A box, an uncertainty set, a budget or an argument that makes no problem."""
+    """Bounds, an uncertainty set, a budget or another argument that is invalid."""
 
 
 class ArgumentError(RobustforgeError, TypeError):
-    """An argument by a name that a function does not have; the message names the right one."""
+    """An unknown keyword argument; the message suggests a known one."""
 
 
 class HeuristicError(RobustforgeError):
-    """A heuristic, or a part of one, that the grammar does not allow."""
+    """A heuristic, or a component of one, that the grammar does not allow."""
 
 
 class UnknownNameError(RobustforgeError):
-    """A name that is in no list; the message names the closest ones.
+    """An unknown name; the message suggests the closest known ones.
 
     Args:
-        kind: What the name should have been a name of, for instance "problem".
-        name: The name given.
-        known: All the names there are.
+        kind: The kind of thing that is named, for instance "problem".
+        name: The unknown name.
+        known: All known names.
         listing: The command that lists them.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], listing: str) -> None:
         close = closest(str(name), sorted(known), 3)
-        hint = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
-        super().__init__(
-            f"a {kind} must be one that exists",
-            f"there is no {name!r}",
-            f"{hint}`{listing}` lists what there is",
-        )
+        super().__init__(f"unknown {kind} {name!r}", did_you_mean(close), f"`{listing}` lists all")
 
 
 class EvolutionError(RobustforgeError):
-    """Settings that make no evolution."""
+    """Invalid settings of an evolution."""
 
 
 class StoreError(RobustforgeError):
-    """A file that is no store, or a store that does not fit what is asked of it."""
+    """A file that is not a store, a damaged store, or one whose content does not match the call."""
 
 
 class StoreWriteError(StoreError):
-    """A store that cannot be written to any more, in the middle of the work.
+    """A store became unwritable while it was in use.
 
     Attributes:
-        result: What was found up to then: an `Evolution`, an `Assessment`, an `OptimizeResult` of a search or what an
-            attack came to; `None` if there is nothing.
+        result: The result so far: an `Evolution`, an `Assessment`, a `RobustResult` of a search or an
+            `AttackResult`; `None` if there is none.
     """
 
     result: Any = None
 
 
 class StoreFullError(StoreWriteError):
-    """A store that cannot be written to, for want of room or permission; what it holds is safe."""
+    """A store cannot be written, for lack of disk space or permission; its content is intact."""
 
 
 class StoreLostError(StoreWriteError):
-    """A store that was deleted, replaced or damaged while it was written to.
+    """A store was deleted, replaced or damaged while it was written.
 
     Attributes:
-        rescued: The file that all of its content was copied to; `None` if that could not be done.
+        recovery_copy: The file that holds a copy of all its content; `None` if no copy could be written.
     """
 
-    rescued: str | None = None
+    recovery_copy: str | None = None
 
 
 class ObjectiveImportError(RobustforgeError):
-    """A module and a name behind which there are no problems."""
+    """`module:name` of an objective that cannot be imported, or is not a problem."""
 
 
 class AssessmentError(RobustforgeError):
-    """Contestants, problems or numbers that make no assessment, or tables that cannot be made of what is there."""
+    """Invalid contestants, problems or settings of an assessment, or too few runs for a table."""
 
 
 class MissingExtraError(RobustforgeError):
-    """A package that is not installed, and that only some commands need.
+    """An optional package is not installed.
 
     Args:
-        package: What is missing.
-        extra: The optional part of this package that brings it along.
+        package: The missing package.
+        extra: The extra of robustforge that installs it.
     """
 
     def __init__(self, package: str, extra: str) -> None:
@@ -166,40 +169,45 @@ class MissingExtraError(RobustforgeError):
 
 
 class TellError(RobustforgeError):
-    """Values told for ids that were not asked, or were told before."""
+    """A value for an id that `ask` did not return, or that already has another value."""
 
 
 class SearchFileError(RobustforgeError):
-    """A file that is no saved search, or one that cannot be gone on with."""
+    """A file that is not a saved search, or a saved search that cannot be resumed."""
 
 
 class ProblemFileError(RobustforgeError):
-    """A problem file that cannot be read, or that makes no problem; the message has the lines."""
+    """A problem file that cannot be read, or that has validation errors; the message has their lines."""
 
     @classmethod
-    def of_mistakes(cls, name: str, mistakes: Sequence[tuple[int, str]]) -> ProblemFileError:
-        """Return the error that tells several mistakes of a file, each with its line (0 for none)."""
-        told = [f"line {line}: {sentence}" if line else sentence for line, sentence in mistakes[:_MISTAKES]]
-        if len(told) == 1:
-            return cls(f"{name}, {told[0]}")
-        more = [f"and {len(mistakes) - _MISTAKES} more"] if len(mistakes) > _MISTAKES else []
-        return cls("\n  ".join([f"{name} has {len(mistakes)} mistakes", *told, *more]))
+    def from_errors(cls, name: str, errors: Sequence[tuple[int, str]]) -> ProblemFileError:
+        """Return one exception for all validation errors of a file.
+
+        Args:
+            name: The file's name.
+            errors: Line (0 if unknown) and message of each error.
+        """
+        shown = [f"line {line}: {message}" if line else message for line, message in errors[:_MAX_ERRORS_SHOWN]]
+        if len(shown) == 1:
+            return cls(f"{name}, {shown[0]}")
+        more = [f"and {len(errors) - _MAX_ERRORS_SHOWN} more"] if len(errors) > _MAX_ERRORS_SHOWN else []
+        return cls("\n  ".join([f"{name} has {len(errors)} errors", *shown, *more]))
 
 
 class ModelError(RobustforgeError):
-    """A model that fails wherever it is run, so that there is nothing to search."""
+    """A model that fails at every design, so that a search is impossible."""
 
 
 class ExecutionError(RobustforgeError):
-    """A task that cannot travel to another process, or a pool or cluster that cannot be had."""
+    """A task that cannot be pickled, or a process pool or cluster that is not available."""
 
 
 class ObjectiveError(RobustforgeError):
-    """An objective that returned something that is no value.
+    """An objective that raised an exception, or did not return a number.
 
     Attributes:
-        x: The point at which it happened.
-        result: What was found up to then, an `OptimizeResult`; `None` where no search was running.
+        x: The point at which it failed.
+        result: The result so far, a `RobustResult`; `None` if no search was running.
     """
 
     x: Any = None

@@ -1,4 +1,4 @@
-"""Tables as plain records: a list of dictionaries, one per row, that knows how to become CSV or a pandas frame."""
+"""`Table`: a list of dictionaries, one per row, with conversions to CSV and pandas."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable
 from typing import Any
 
+from robustforge import notebook_html
 from robustforge.errors import MissingExtraError
 
 Record = dict[str, Any]
@@ -29,12 +30,17 @@ class Table(list[Record]):
         return list(dict.fromkeys(key for row in self for key in row))
 
     def to_csv(self) -> str:
-        """Return the table as CSV text with a heading; floats are exact, what is missing is empty."""
+        """Return the table as CSV with a header; floats are exact, missing values are empty."""
         text = io.StringIO()
         writer = csv.DictWriter(text, self.columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(self)
         return text.getvalue()
+
+    def _repr_html_(self) -> str:
+        """Return the table as a notebook shows it."""
+        columns = self.columns
+        return notebook_html.table(columns, ([row.get(column, "") for column in columns] for row in self))
 
     def to_pandas(self) -> Any:
         """Return the table as a `pandas.DataFrame`."""

@@ -1,10 +1,11 @@
-"""An assessment: the same rows whoever makes them, nothing made twice, failures alone, bad input refused."""
+"""`assess`: the same rows on every backend, no run repeated, isolated failures, invalid input refused."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import os
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -25,8 +26,8 @@ from robustforge.errors import (
     UnknownNameError,
 )
 from robustforge.store import CHECKPOINTS, Store
-from robustforge.verification.drawing import draw_offsets
 from robustforge.verification.neighbourhood import Neighbourhood
+from robustforge.verification.sampling import sample_offsets
 
 SMALL = {"runs": 4, "samples": 300, "budget": 150, "seed": 3}
 PLAIN = {**SMALL, "attack": False}
@@ -44,7 +45,7 @@ def bare(runs):
 
 def stored(path):
     with Store.read(path) as store:
-        return store.assessed()
+        return store.assessed_runs()
 
 
 def python_bowl(x):
@@ -58,10 +59,10 @@ def bowl(fun=python_bowl):
 class Steps:
     """Draws a few points at a time, and has a design after the second batch."""
 
-    begun: ClassVar[list] = []
+    started: ClassVar[list] = []
 
     def __init__(self, problem, budget, seed):
-        type(self).begun.append(seed)
+        type(self).started.append(seed)
         self.rng, self.problem, self.batches = np.random.default_rng(seed), problem, 0
 
     def ask(self):
@@ -78,7 +79,7 @@ class Steps:
 @pytest.fixture
 def alone():
     """One worker in this process, so that what runs can be counted."""
-    Steps.begun = []
+    Steps.started = []
     with ThreadPoolExecutor(1) as pool:
         yield pool
 
@@ -89,10 +90,10 @@ def reference(tmp_path_factory):
     return path, rf.assess(WHO, both(), store=path, workers=1, **SMALL)
 
 
-def test_what_comes_out(reference):
+def test_the_result(reference):
     path, found = reference
-    assert found.new == len(found.runs) == 2 * 2 * 4
-    assert repr(found) == "<Assessment of 16 runs, 16 of them new, 0 failed>"
+    assert found.new_runs == len(found.runs) == 2 * 2 * 4
+    assert repr(found) == "<Assessment: 16 runs, 16 new, 0 failed>"
     assert [run.name for run in found.runs[:8]] == ["rpso+dd"] * 4 + ["random"] * 4
     assert {run.problem_name for run in found.runs[:8]} == {"sphere-3d"}
     for run in found.runs:
@@ -106,7 +107,7 @@ def test_what_comes_out(reference):
     assert [row["contestant"] for row in found.comparison().ranks] == WHO
 
 
-def test_a_design_is_worth_less_as_planned_than_at_worst(reference):
+def test_the_nominal_value_is_below_the_worst_case(reference):
     spheres = [run for run in reference[1].runs if run.problem_name == "sphere-3d"]
     assert all(run.nominal < run.value for run in spheres)  # where it is convex
 
@@ -121,7 +122,7 @@ def test_repeats_have_different_seeds_and_contestants_the_same(reference):
     assert {run.seed for run in other.runs}.isdisjoint(set.union(*seeds.values()))
 
 
-def test_the_seed_of_a_run_makes_it_again(reference):
+def test_a_run_is_reproducible_from_its_seed(reference):
     for run in reference[1].runs:
         if run.name == "rpso+dd":
             problem = next(each for each in both() if each.name == run.problem_name)
@@ -134,19 +135,20 @@ def test_the_value_is_the_worst_of_the_samples(reference):
     run = reference[1].runs[0]
     more = rf.verify(both()[0], run.x, 20_000, rng=1)
     assert run.value <= more.attacked.fun * (1 + 1e-9)
-    assert run.value == pytest.approx(more.sampled.fun, rel=0.1)  # an estimate of the same thing, from below
+    # an estimate of the same thing, mostly from below: with 20 other seeds, 0.89 of it at least
+    assert run.value == pytest.approx(more.sampled.fun, rel=0.25)
     assert run.attacked == pytest.approx(more.attacked.fun, rel=1e-6)
 
 
-def test_the_way_ends_at_the_design(reference):
+def test_the_anytime_curve_ends_at_the_design(reference):
     for run in reference[1].runs:
         problem = next(each for each in both() if each.name == run.problem_name)
-        offsets = draw_offsets(problem, 3, stream(np.random.SeedSequence(run.seed, spawn_key=(1,))))
+        offsets = sample_offsets(problem, 3, stream(np.random.SeedSequence(run.seed, spawn_key=(1,))))
         worst = Neighbourhood(problem, np.array(run.x)).worst_at(offsets, "raise")
         assert run.curve[-1] == pytest.approx(worst, rel=1e-12)
 
 
-def test_before_the_first_design_there_is_no_way(alone):
+def test_the_anytime_curve_starts_with_the_first_design(alone):
     found = rf.assess(rf.AskTell("steps", Steps), bowl(), executor=alone, **{**PLAIN, "budget": 200})
     for run in found.runs:
         assert np.isnan(run.curve).tolist() == [True] * 2 + [False] * 9  # 10 and 20 evaluations of 40
@@ -155,95 +157,97 @@ def test_before_the_first_design_there_is_no_way(alone):
         assert run.nfev == 200
 
 
-def test_the_rows_do_not_depend_on_who_makes_them(reference, tmp_path):
+def test_the_rows_do_not_depend_on_the_backend(reference, tmp_path):
     threads = rf.assess(WHO, both(), store=tmp_path / "threads.db", workers=2, **SMALL)
     assert bare(threads.runs) == bare(reference[1].runs)
     assert bare(stored(tmp_path / "threads.db")) == bare(stored(reference[0]))
 
 
-def test_nor_on_whether_they_are_made_in_processes(alone):
-    who = ["rpso", "cma-es", rf.AskTell("steps", Steps)]
+def test_the_rows_are_the_same_in_processes(alone):
+    contestants = ["rpso", "cma-es", rf.AskTell("steps", Steps)]
     few = {**PLAIN, "runs": 2}
-    processes = rf.assess(who, both()[0], workers=1, time_limit=60.0, **few)
-    assert Steps.begun == []
-    assert bare(processes.runs) == bare(rf.assess(who, both()[0], executor=alone, **few).runs)
+    processes = rf.assess(contestants, both()[0], workers=1, time_limit=60.0, **few)
+    assert Steps.started == []
+    assert bare(processes.runs) == bare(rf.assess(contestants, both()[0], executor=alone, **few).runs)
 
 
-def test_what_is_stored_is_not_run_again(alone, tmp_path):
+def test_stored_runs_are_not_repeated(alone, tmp_path):
     given = {"store": tmp_path / "s.db", "executor": alone, **PLAIN}
-    who = rf.AskTell("steps", Steps)
-    first = rf.assess(who, both()[0], **{**given, "runs": 2})
-    assert len(Steps.begun) == 2
-    more = rf.assess(who, both(), **given)
-    assert more.new == 6
-    assert len(Steps.begun) == 2 + 1 + 6  # one of the stored is checked, as it is the user's
+    contestants = rf.AskTell("steps", Steps)
+    first = rf.assess(contestants, both()[0], **{**given, "runs": 2})
+    assert len(Steps.started) == 2
+    more = rf.assess(contestants, both(), **given)
+    assert more.new_runs == 6
+    assert len(Steps.started) == 2 + 1 + 6  # one of the stored is checked, as it is the user's
     assert bare(more.runs[:2]) == bare(first.runs)
-    assert rf.assess(who, both(), **{**given, "runs": 3}).new == 0
-    assert rf.assess(who, both(), **{**given, "samples": 301, "runs": 1}).new == 2
-    assert rf.assess(who, both(), **{**given, "attack": True, "runs": 1}).new == 2
+    assert rf.assess(contestants, both(), **{**given, "runs": 3}).new_runs == 0
+    assert rf.assess(contestants, both(), **{**given, "samples": 301, "runs": 1}).new_runs == 2
+    assert rf.assess(contestants, both(), **{**given, "attack": True, "runs": 1}).new_runs == 2
 
 
-def test_a_run_with_an_attack_will_do_for_one_without(reference, tmp_path, monkeypatch):
-    monkeypatch.setattr("robustforge.assessment.process.run_tasks", None)
+def test_a_run_with_an_attack_replaces_one_without(reference, tmp_path, monkeypatch):
+    monkeypatch.setattr("robustforge.assessment.runner.run_tasks", None)
     path = tmp_path / "s.db"
     path.write_bytes(reference[0].read_bytes())
     again = rf.assess(WHO, both(), store=path, **{**SMALL, "attack": False})
-    assert again.new == 0
+    assert again.new_runs == 0
     assert [run.value for run in again.runs] == [run.value for run in reference[1].runs]
 
 
-def test_compare_uses_what_assess_stored(reference, tmp_path, monkeypatch):
-    monkeypatch.setattr("robustforge.assessment.process.run_tasks", None)  # whoever runs anything falls over it
+def test_compare_reuses_the_runs_of_assess(reference, tmp_path, monkeypatch):
+    monkeypatch.setattr("robustforge.assessment.runner.run_tasks", None)  # whoever runs anything falls over it
     path = tmp_path / "s.db"
     path.write_bytes(reference[0].read_bytes())
     compared = rf.compare(WHO, both(), store=path, **SMALL)
     assert compared == reference[1].comparison()
     again = rf.assess(WHO[::-1], both()[::-1], store=path, **SMALL)  # in any order
-    assert again.new == 0
+    assert again.new_runs == 0
     assert path.read_bytes() == reference[0].read_bytes()
 
 
-def test_after_an_interruption_it_goes_on(reference, tmp_path):
+def test_an_interrupted_assessment_resumes(reference, tmp_path):
     def stop(progress):
-        if progress.made >= 5:
+        if progress.new_runs >= 5:
             raise RuntimeError("enough")
 
     path = tmp_path / "s.db"
     with pytest.raises(RuntimeError, match="enough"):
-        rf.assess(WHO, both(), store=path, callback=stop, workers=1, **SMALL)
+        rf.assess(WHO, both(), store=path, on_progress=stop, workers=1, **SMALL)
     kept = stored(path)
     assert 5 <= len(kept) < 16
     seen = []
-    found = rf.assess(WHO, both(), store=path, callback=lambda at: seen.append((at.found, at.made, at.wanted)), **SMALL)
-    assert found.new == 16 - len(kept)
+    found = rf.assess(
+        WHO, both(), store=path, on_progress=lambda at: seen.append((at.stored_runs, at.new_runs, at.total)), **SMALL
+    )
+    assert found.new_runs == 16 - len(kept)
     assert seen[-1] == (len(kept), 16 - len(kept), 16)
     assert bare(stored(path)) == bare(stored(reference[0]))
     timed = {run.key: run.seconds for run in stored(path)}
     assert all(timed[run.key] == run.seconds for run in kept)  # the very same, not made again
 
 
-def test_a_file_has_its_present_name(tmp_path):
+def test_a_renamed_file_keeps_its_runs(tmp_path):
     path = tmp_path / "s.db"
     rf.heuristic("rpso").save(tmp_path / "mine.json")
     rf.assess(tmp_path / "mine.json", both()[0], store=path, **PLAIN)
     os.rename(tmp_path / "mine.json", tmp_path / "best.json")
     found = rf.assess(tmp_path / "best.json", both()[0], store=path, **PLAIN)
-    assert found.new == 0
+    assert found.new_runs == 0
     assert [row["contestant"] for row in found.summaries()] == ["best"]
     assert {run.name for run in stored(path)} == {"best"}
 
 
-def test_an_objective_that_changed_is_refused(alone, tmp_path):
+def test_a_changed_objective_is_refused(alone, tmp_path):
     given = {"store": tmp_path / "s.db", "executor": alone, **PLAIN}
     rf.assess("rpso", bowl(), **given)
-    assert rf.assess("rpso", bowl(lambda x: python_bowl(x)), **given).new == 0
+    assert rf.assess("rpso", bowl(lambda x: python_bowl(x)), **given).new_runs == 0
     before = bare(stored(tmp_path / "s.db"))
-    with pytest.raises(StoreError, match=r"a run of 'rpso' on 'bowl' gave .* name another store"):
+    with pytest.raises(StoreError, match=r"a run of 'rpso' on 'bowl' gave .* use another store"):
         rf.assess(["random", "rpso"], bowl(lambda x: python_bowl(x) + 1e-6), **given)
     assert bare(stored(tmp_path / "s.db")) == before
 
 
-def test_an_optimiser_that_changed_is_refused(alone, tmp_path):
+def test_a_changed_optimiser_is_refused(alone, tmp_path):
     class Other(Steps):
         @property
         def design(self):
@@ -255,7 +259,7 @@ def test_an_optimiser_that_changed_is_refused(alone, tmp_path):
         rf.assess(rf.AskTell("steps", Other), bowl(), **given)
 
 
-def test_an_objective_that_now_raises_has_changed(alone, tmp_path):
+def test_an_objective_that_now_raises_is_refused(alone, tmp_path):
     def broken(x):
         raise NameError("mesh")
 
@@ -265,7 +269,7 @@ def test_an_objective_that_now_raises_has_changed(alone, tmp_path):
         rf.assess("rpso", bowl(broken), **given)
 
 
-def test_an_objective_that_always_failed_can_be_mended(alone, tmp_path):
+def test_failed_runs_are_repeated_after_the_objective_was_fixed(alone, tmp_path):
     def broken(x):
         raise NameError("mesh")
 
@@ -288,7 +292,7 @@ def test_one_heuristic_with_and_without_a_budget_of_its_own():
     assert [(row["contestant"], row["budget"], row["runs"]) for row in table] == [("rpso", 150, 4), ("rpso@80", 80, 4)]
 
 
-def test_the_same_under_two_names_does_not_count_twice(alone):
+def test_the_same_contestant_under_two_names_is_refused(alone):
     try:
         found = rf.assess(["rpso", rf.heuristic("rpso")], both()[0], **PLAIN)
     except AssessmentError:
@@ -338,14 +342,14 @@ def test_an_optimiser_that_does_not_work_is_a_failure_with_its_reason(alone, kin
     assert [row["failures"] for row in found.summaries()] == [4, 0]
 
 
-def test_an_optimiser_that_cannot_travel_is_refused():
+def test_an_unpicklable_optimiser_is_refused():
     held = threading.Lock()
-    who = rf.AskTell("locked", lambda problem, budget, seed: (held, Steps(problem, budget, seed))[1])
-    with pytest.raises(ExecutionError, match="can be pickled"):
-        rf.assess(who, both()[0], workers=1, **PLAIN)
+    contestants = rf.AskTell("locked", lambda problem, budget, seed: (held, Steps(problem, budget, seed))[1])
+    with pytest.raises(ExecutionError, match="picklable"):
+        rf.assess(contestants, both()[0], workers=1, **PLAIN)
 
 
-def test_an_optimiser_called_like_a_control_is_not_taken_for_it(alone, tmp_path):
+def test_an_optimiser_with_the_name_of_a_control_is_distinct(alone, tmp_path):
     given = {"store": tmp_path / "s.db", "executor": alone, **PLAIN}
     with contextlib.suppress(RobustforgeError):  # to refuse the name would do, too
         rf.assess(rf.AskTell("random", Greedy), both()[0], **given)
@@ -358,7 +362,7 @@ def test_a_batch_beyond_the_budget_is_not_evaluated(alone):
     assert all(run.failure == "" and run.nfev == 0 for run in found.runs)
 
 
-def test_a_design_off_the_box_is_brought_back(alone):
+def test_a_design_outside_the_box_is_clipped(alone):
     class Far(Greedy):
         design = np.array([100.0, -100.0, 0.0])
 
@@ -366,14 +370,14 @@ def test_a_design_off_the_box_is_brought_back(alone):
     assert {run.x for run in found.runs} == {(5.0, -5.0, 0.0)}
 
 
-def test_an_objective_without_a_value_somewhere_is_a_failure(alone):
+def test_nan_from_an_objective_is_a_failure(alone):
     found = rf.assess(["random", "rpso"], bowl(lambda x: math.nan), executor=alone, **PLAIN)
     assert all("NaN" in run.failure for run in found.runs)
 
 
 @pytest.mark.parametrize("name", ["random", "cma-es"])
-def test_controls_keep_to_the_shrunken_box(alone, name):
-    slope = rf.Problem(lambda x: float(x.sum()), [(-1, 1)] * 3, rf.Ball(0.3), outside="shrink", name="slope")
+def test_controls_stay_in_the_shrunken_box(alone, name):
+    slope = rf.Problem(lambda x: float(x.sum()), [(-1, 1)] * 3, rf.Ball(0.3), out_of_bounds="shrink", name="slope")
     assert all(run.failure == "" for run in rf.assess(name, slope, executor=alone, **PLAIN).runs)
 
 
@@ -384,7 +388,7 @@ def fatal(x):
     return python_bowl(x)
 
 
-def test_an_objective_that_takes_its_process_along_fails_alone(alone, tmp_path):
+def test_a_run_that_kills_its_process_fails_alone(alone, tmp_path):
     calm = rf.assess("random", bowl(), executor=alone, **PLAIN)
     points = [np.random.default_rng(run.seed).uniform(-5, 5, (150, 3)) for run in calm.runs]
     met = [bool((each[:, 0] > 4.98).any()) for each in points]
@@ -398,14 +402,14 @@ def test_an_objective_that_takes_its_process_along_fails_alone(alone, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("who", "options", "words"),
+    ("contestants", "options", "words"),
     [
-        ("rpsoo", {}, "Did you mean 'rpso'"),
-        ("rpso@", {}, "there is no 'rpso@'"),
+        ("rpsoo", {}, "did you mean 'rpso'"),
+        ("rpso@", {}, "unknown contestant 'rpso@'"),
         ("rpso@2", {}, "at least 3"),
         ("none.json", {}, "none.json"),
         ([], {}, "got none"),
-        (["rpso", "rpso"], {}, "'rpso' is there twice"),
+        (["rpso", "rpso"], {}, "'rpso' occurs twice"),
         (["rpso", 3], {}, "got 3"),
         ("rpso", {"runs": 0}, "runs must be an integer from 1"),
         ("rpso", {"runs": 2.5}, "got 2.5"),
@@ -420,29 +424,31 @@ def test_an_objective_that_takes_its_process_along_fails_alone(alone, tmp_path):
         ("rpso", {"store": "no/such/folder.db"}, "folder"),
     ],
 )
-def test_a_wrong_call_gets_a_sentence_and_leaves_nothing_behind(tmp_path, monkeypatch, who, options, words):
+def test_invalid_calls_are_refused_with_the_reason_and_create_no_files(
+    tmp_path, monkeypatch, contestants, options, words
+):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RobustforgeError) as caught:
-        rf.assess(who, both()[0], **{"store": "s.db", **PLAIN, **options})
+        rf.assess(contestants, both()[0], **{"store": "s.db", **PLAIN, **options})
     assert words in str(caught.value)
     assert os.listdir(tmp_path) == []
 
 
-def test_wrong_problems_say_what_is_wrong():
+def test_invalid_problems_are_refused_with_the_reason():
     with pytest.raises(ProblemError, match="got 'sphere'"):
         rf.assess("rpso", "sphere")
     with pytest.raises(ProblemError, match="twice"):
         rf.assess("rpso", [both()[0], both()[0]])
     with pytest.raises(UnknownNameError, match="robustforge heuristics"):
-        as_contestant("nobody")
+        as_contestant("unknown")
 
 
-def test_a_contestant_that_is_none_gets_a_sentence():
+def test_an_invalid_contestant_is_refused():
     with pytest.raises(AssessmentError, match="got 3"):
         rf.assess(3, both()[0])
 
 
-def test_a_problem_of_yours_is_not_taken_for_a_test_problem_of_the_same_name(tmp_path):
+def test_an_own_problem_with_the_name_of_a_test_problem_is_distinct(tmp_path):
     ours = rf.problem("sphere", 3)
     bounds = list(zip(ours.lower.tolist(), ours.upper.tolist(), strict=True))
     yours = rf.Problem(lambda x: 1000.0, bounds, rf.Ball(1.0), name=ours.name)
@@ -451,7 +457,7 @@ def test_a_problem_of_yours_is_not_taken_for_a_test_problem_of_the_same_name(tmp
     with ThreadPoolExecutor(1) as alone:
         rf.assess("centre", yours, executor=alone, **few)
         found = rf.assess("centre", ours, executor=alone, **few)
-    assert found.new == 2
+    assert found.new_runs == 2
     assert all(run.value < 900 for run in found.runs)
 
 
@@ -469,3 +475,15 @@ def test_a_vectorized_objective_is_called_for_many_points_at_once(alone):
     assert [run.value for run in found.runs] == [run.value for run in plain.runs]
     assert not any(run.failure for run in found.runs)
     assert len(calls) < sum(calls) / 10
+
+
+@pytest.mark.parametrize(("name", "is_refused"), [("cma-es", False), ("rpso", True)])
+def test_stored_runs_that_differ_in_the_last_bit(tmp_path, name, is_refused):
+    """As on another CPU: pycma's runs differ there, and are not repeated as a check; ours must be the same."""
+    mine = rf.Problem(lambda x: float(np.sum(x * x)), [(-2.0, 3.0)] * 2, rf.Ball(0.3), name="mine")
+    options = {"samples": 50, "budget": 40, "attack": False, "store": tmp_path / "s.db", "workers": 1}
+    rf.assess(name, mine, runs=1, **options)
+    with contextlib.closing(sqlite3.connect(tmp_path / "s.db")) as connection, connection:
+        connection.execute("UPDATE assessed SET value = value * (1 + 3e-16)")
+    with pytest.raises(StoreError, match="must be reproducible") if is_refused else contextlib.nullcontext():
+        assert len(rf.assess(name, mine, runs=2, **options).runs) == 2

@@ -1,4 +1,4 @@
-"""From assessed runs to tables, on runs made up by hand: who is best, who is tied, and what contestants are called."""
+"""Tables of assessed runs, on synthetic runs: the best, the tied, and the labels of contestants."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robustforge.assessment.comparison import anytime, comparison, summaries
+from robustforge.assessment.comparison import compare_runs
 from robustforge.assessment.statistics import a12, holm, rank_sum
-from robustforge.store import CHECKPOINTS, Assessed
+from robustforge.assessment.summaries import anytime, summaries
+from robustforge.store import CHECKPOINTS, AssessedRun
 
 
 def runs(name, values, problem="p", contestant=None, budget=100, samples=50, **other):
@@ -19,9 +20,9 @@ def runs(name, values, problem="p", contestant=None, budget=100, samples=50, **o
     text = json.dumps({"name": problem})
     rest = {"attacked": math.nan, "nominal": 0.5, **other}
     return [
-        Assessed(contestant or name, name, text, budget, samples, True, seed, seed, failure="no")
+        AssessedRun(contestant or name, name, text, budget, samples, True, seed, seed, failure="no")
         if value is None
-        else Assessed(contestant or name, name, text, budget, samples, True, seed, seed, value=value, **rest)
+        else AssessedRun(contestant or name, name, text, budget, samples, True, seed, seed, value=value, **rest)
         for seed, value in enumerate(values)
     ]
 
@@ -45,7 +46,7 @@ def test_a_summary_by_hand():
     assert (row["problem"], row["contestant"], row["budget"], row["samples"]) == ("p", "one", 100, 50)
     assert (row["runs"], row["failures"]) == (4, 0)
     assert (row["mean"], row["median"], row["q1"], row["q3"]) == (2.5, 2.5, 1.75, 3.25)
-    assert (row["least"], row["most"], row["attacked"], row["nominal"]) == (1.0, 4.0, 8.0, 0.5)
+    assert (row["min"], row["max"], row["attacked"], row["nominal"]) == (1.0, 4.0, 8.0, 0.5)
     assert row["se"] == pytest.approx(math.sqrt(5 / 3) / 2)
     assert row["attacked_se"] == 0.0
 
@@ -53,14 +54,14 @@ def test_a_summary_by_hand():
 def test_a_failure_is_infinitely_bad_in_every_table():
     failing = runs("one", [1.0, None, 2.0, 3.0])
     (row,) = summaries(failing)
-    assert (row["runs"], row["failures"], row["mean"], row["most"]) == (4, 1, math.inf, math.inf)
-    assert (row["least"], row["median"]) == (1.0, 3.0)
+    assert (row["runs"], row["failures"], row["mean"], row["max"]) == (4, 1, math.inf, math.inf)
+    assert (row["min"], row["median"]) == (1.0, 3.0)
     assert math.isnan(row["se"])
-    assert comparison([*failing, *runs("two", BAD)]).cells[0]["mean"] == math.inf
+    assert compare_runs([*failing, *runs("two", BAD)]).cells[0]["mean"] == math.inf
 
 
-def test_the_best_has_the_lowest_mean_and_who_cannot_be_told_from_it_is_tied():
-    found = comparison([*runs("bad", BAD), *runs("close", CLOSE), *runs("good", GOOD)])
+def test_the_best_has_the_lowest_mean_and_those_not_significantly_different_are_tied():
+    found = compare_runs([*runs("bad", BAD), *runs("close", CLOSE), *runs("good", GOOD)])
     assert found.contestants == ("bad", "close", "good")
     assert [row["is_best"] for row in found.cells] == [False, False, True]
     assert [row["is_tied"] for row in found.cells] == [False, True, True]
@@ -72,8 +73,8 @@ def test_the_best_has_the_lowest_mean_and_who_cannot_be_told_from_it_is_tied():
     assert cell(found.cells, "close")["a12"] == a12(np.array(GOOD), np.array(CLOSE)) > 0.5
 
 
-def test_the_correction_is_for_all_tests_of_the_table_and_decides_nothing():
-    found = comparison(
+def test_holms_correction_is_for_all_tests_of_the_table():
+    found = compare_runs(
         [
             *(run for problem in "pqr" for run in runs("good", GOOD, problem)),
             *(run for problem in "pqr" for run in runs("later", [value + 3 for value in GOOD], problem)),
@@ -88,7 +89,7 @@ def test_the_correction_is_for_all_tests_of_the_table_and_decides_nothing():
 
 
 def test_a_failure_counts_as_infinite():
-    found = comparison([*runs("often", [None, 0.0, 0.0, 0.0]), *runs("bad", [9.0] * 4), *runs("never", [None] * 4)])
+    found = compare_runs([*runs("often", [None, 0.0, 0.0, 0.0]), *runs("bad", [9.0] * 4), *runs("never", [None] * 4)])
     assert [row["mean"] for row in found.cells] == [math.inf, 9.0, math.inf]
     assert cell(found.cells, "bad")["is_best"]
     assert cell(found.cells, "often")["median"] == 0.0
@@ -98,22 +99,22 @@ def test_a_failure_counts_as_infinite():
 
 
 def test_where_all_fail_all_are_tied():
-    found = comparison([*runs("one", [None] * 9), *runs("two", [None] * 9)])
+    found = compare_runs([*runs("one", [None] * 9), *runs("two", [None] * 9)])
     assert [row["is_tied"] for row in found.cells] == [True, True]
     assert sum(row["is_best"] for row in found.cells) == 1
 
 
-def test_of_those_that_fail_at_times_the_best_fails_least():
+def test_among_contestants_with_failures_the_best_fails_least():
     often, once = [5.0, *[None] * 7], [*[1.0 + k / 10 for k in range(7)], None]
-    found = comparison([*runs("often", often), *runs("once", once), *runs("never ready", [None] * 8)])
+    found = compare_runs([*runs("often", often), *runs("once", once), *runs("never ready", [None] * 8)])
     assert cell(found.cells, "once")["is_best"]
     assert not cell(found.cells, "often")["is_tied"]
     assert cell(found.cells, "often")["mean"] == cell(found.cells, "once")["mean"] == math.inf
     assert cell(found.cells, "once")["median"] == summaries(runs("once", once))[0]["median"] < math.inf
 
 
-def test_ranks_are_over_the_problems_that_all_took_part_in():
-    found = comparison(
+def test_ranks_are_over_the_problems_of_all_contestants():
+    found = compare_runs(
         [
             *runs("a", GOOD, "p"),
             *runs("b", BAD, "p"),
@@ -131,22 +132,22 @@ def test_ranks_are_over_the_problems_that_all_took_part_in():
 
 
 def test_without_a_shared_problem_there_is_no_rank():
-    found = comparison([*runs("a", GOOD, "p"), *runs("b", GOOD, "q")])
+    found = compare_runs([*runs("a", GOOD, "p"), *runs("b", GOOD, "q")])
     assert all(math.isnan(row["average_rank"]) and row["problems"] == 0 for row in found.ranks)
 
 
 def test_another_measure_may_have_another_winner():
     both = [*runs("a", [1.0] * 6, attacked=9.0), *runs("b", [2.0] * 6, attacked=3.0)]
-    assert cell(comparison(both).cells, "a")["is_best"]
-    found = comparison(both, "attacked")
+    assert cell(compare_runs(both).cells, "a")["is_best"]
+    found = compare_runs(both, "attacked")
     assert cell(found.cells, "b")["is_best"]
     assert found.measure == "attacked"
     assert cell(found.cells, "a")["mean"] == 9.0
 
 
-def test_what_was_not_attacked_cannot_be_compared_by_attacks():
+def test_comparing_attacked_values_needs_attacks():
     with pytest.raises(ValueError, match="attack"):
-        comparison([*runs("a", GOOD), *runs("b", GOOD)], "attacked")
+        compare_runs([*runs("a", GOOD), *runs("b", GOOD)], "attacked")
 
 
 def test_a_contestant_has_its_last_name():
@@ -163,7 +164,7 @@ def test_budget_and_samples_become_part_of_a_label_where_they_differ():
     assert labels(usual, runs("a", [1.0], "q", samples=5000)) == ["a (50 samples)", "a (5,000 samples)"]
 
 
-def test_two_contestants_of_one_name_are_told_apart():
+def test_two_contestants_of_one_name_have_distinct_labels():
     twice = labels(runs("a", GOOD, contestant="0123456789"), runs("a", BAD, contestant="abcdefghij"))
     assert twice == ["a 012345", "a abcdef"]
 
@@ -177,8 +178,8 @@ def test_a_label_has_a_budget_only_where_one_name_had_several():
     assert labels(runs("a@50", GOOD, budget=50), runs("b", GOOD)) == ["a@50", "b"]
 
 
-def test_two_problems_of_one_name_are_told_apart():
-    clipped = [Assessed("a", "a", '{"name": "p", "outside": "clip"}', 100, 50, True, 0, 0, value=1.0)]
+def test_two_problems_of_one_name_have_distinct_labels():
+    clipped = [AssessedRun("a", "a", '{"name": "p", "outside": "clip"}', 100, 50, True, 0, 0, value=1.0)]
     assert len(summaries([*runs("a", GOOD), *clipped])) == 2
 
 
@@ -187,7 +188,7 @@ def curved(name, *curves, **other):
     return [replace(run, seed=seed) for seed, run in enumerate(every)]
 
 
-def test_the_way_to_a_design_by_hand():
+def test_an_anytime_curve_by_hand():
     early = [math.nan, *range(10, 0, -1)]
     late = [math.nan, math.nan, *range(29, 20, -1)]
     table = anytime(curved("a", early, late, budget=200))
@@ -197,14 +198,14 @@ def test_the_way_to_a_design_by_hand():
     assert (table[-1]["mean"], table[-1]["q1"], table[-1]["q3"]) == (11.0, 6.0, 16.0)
 
 
-def test_a_run_without_a_way_does_not_count():
+def test_a_run_without_a_curve_is_left_out():
     assert anytime(runs("a", [None, None])) == []
     table = anytime([*curved("a", [2.0] * len(CHECKPOINTS)), *runs("a", [1.0, None])[1:]])
     assert {row["runs"] for row in table} == {1}
     assert len(table) == len(CHECKPOINTS)
 
 
-def test_a_design_that_is_infeasible_nearby_counts_on_the_way():
+def test_an_infinite_worst_case_counts_in_the_curve():
     last = [2.0] * len(CHECKPOINTS)
     table = anytime(curved("a", last, [*last[:-1], math.inf]))
     assert [row["mean"] for row in table] == [*last[:-1], math.inf]
@@ -216,9 +217,9 @@ def test_a_run_with_and_without_attack_is_one_run():
     assert (row["runs"], row["attacked"]) == (len(GOOD), 9.0)
 
 
-def test_who_is_clearly_better_but_for_one_run_is_not_called_worse():
+def test_a_contestant_that_is_better_but_for_one_run_is_tied():
     steady, wild = [1.0 + k / 100 for k in range(20)], [0.9 - k / 100 for k in range(19)] + [10.0]
-    row = cell(comparison([*runs("steady", steady), *runs("wild", wild)]).cells, "wild")
+    row = cell(compare_runs([*runs("steady", steady), *runs("wild", wild)]).cells, "wild")
     assert row["p"] < 0.001
     assert row["a12"] < 0.5
     assert row["is_tied"]

@@ -1,4 +1,4 @@
-"""The statistics of a comparison: equal to their definitions, counted out or worked by hand."""
+"""The statistics of a comparison equal their definitions, by enumeration or by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 
 
 def counted(a, b):
-    """The exact p-value by its definition: the share of all ways to split the ranks that are at least as uneven."""
+    """The exact p-value by its definition: the fraction of all ways to split the ranks that are at least as uneven."""
     ranks = stats.rankdata(np.concatenate([a, b]))
     middle = ranks.sum() * len(a) / len(ranks)
     sums = np.array([sum(chosen) for chosen in itertools.combinations(ranks, len(a))])
@@ -58,7 +58,7 @@ def test_large_samples_and_ties_are_tested_by_the_normal_approximation(shift):
         assert rank_sum(a, b) == pytest.approx(approximated(a, b), rel=1e-9)
 
 
-def test_it_is_the_test_that_scipy_calls_rank_sums_but_for_continuity():
+def test_the_rank_sum_test_agrees_with_scipy():
     rng = np.random.default_rng(2)
     for shift in (0.0, 0.1, 0.3):
         a, b = rng.normal(0, 1, 200), rng.normal(shift, 1, 200)
@@ -66,7 +66,7 @@ def test_it_is_the_test_that_scipy_calls_rank_sums_but_for_continuity():
         assert plain <= rank_sum(a, b) <= plain + 0.002
 
 
-def test_a_failure_is_worse_than_anything_and_failures_are_alike():
+def test_a_failure_is_worse_than_any_value_and_failures_are_tied():
     rng = np.random.default_rng(3)
     a, b = rng.normal(0, 1, 12), rng.normal(1, 1, 12)
     a[:2], b[:5] = np.inf, np.inf
@@ -77,7 +77,7 @@ def test_a_failure_is_worse_than_anything_and_failures_are_alike():
 
 
 @given(VALUES, VALUES)
-def test_a_rank_sum_test_has_no_sides(a, b):
+def test_the_rank_sum_test_is_symmetric(a, b):
     p = rank_sum(np.array(a), np.array(b))
     assert 0.0 <= p <= 1.0
     assert p == pytest.approx(rank_sum(np.array(b), np.array(a)), abs=1e-12)
@@ -91,7 +91,7 @@ def test_holm_by_hand():
 
 
 @given(P_VALUES)
-def test_holm_only_ever_raises_and_keeps_the_order(p):
+def test_holm_never_lowers_and_keeps_the_order(p):
     corrected = holm(p)
     assert all(one <= other <= 1.0 for one, other in zip(p, corrected, strict=True))
     for (p_one, one), (p_other, other) in itertools.combinations(zip(p, corrected, strict=True), 2):
@@ -101,7 +101,7 @@ def test_holm_only_ever_raises_and_keeps_the_order(p):
 
 
 @given(VALUES, VALUES)
-def test_a12_is_the_share_of_pairs_in_which_the_first_is_better(a, b):
+def test_a12_is_the_fraction_of_pairs_in_which_the_first_is_better(a, b):
     wins = sum((x < y) + 0.5 * (x == y) for x in a for y in b)
     assert a12(np.array(a), np.array(b)) == pytest.approx(wins / (len(a) * len(b)), abs=1e-12)
 

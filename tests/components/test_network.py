@@ -40,12 +40,12 @@ def guides(
         [(0, 1)], rf.Ball(0.1), 100, rf.Heuristic(swarm, Inner(0.1, RandomSampling(), False, False, False)), 1
     )
     arrays = search.arrays
-    arrays["order"][:] = range(size) if order is None else order
-    arrays["best"][:] = best
-    arrays["placed"][:] = np.isfinite(best)
+    arrays["network_order"][:] = range(size) if order is None else order
+    arrays["best_f"][:] = best
+    arrays["has_best"][:] = np.isfinite(best)
     for _ in range(rounds):
-        network.choose(search.state)
-    return arrays["guide"].tolist()
+        network.choose_informants(search.state)
+    return arrays["informant"].tolist()
 
 
 def test_global():
@@ -77,11 +77,11 @@ def test_von_neumann_with_a_part_row():
 
 
 def test_neighbours_can_be_others_only():
-    assert guides(Ring, [5, 4, 3, 2, 1], itself=False) == [4, 2, 3, 4, 3]
+    assert guides(Ring, [5, 4, 3, 2, 1], include_self=False) == [4, 2, 3, 4, 3]
     # 5 4 9      particles 4 and 8, with 1 and 0, are the best of their own neighbourhoods, and follow the second best
     # 3 1 8
     # 6 7 0
-    found = guides(VonNeumann, [5, 4, 9, 3, 1, 8, 6, 7, 0], itself=False)
+    found = guides(VonNeumann, [5, 4, 9, 3, 1, 8, 6, 7, 0], include_self=False)
     assert found == [3, 4, 8, 4, 3, 8, 8, 8, 6]
     assert guides(VonNeumann, [5, 4, 9, 3, 1, 8, 6, 7, 0]) == [3, 4, 8, 4, 4, 8, 8, 8, 8]
 
@@ -91,7 +91,7 @@ def test_neighbours_can_be_others_only():
 def test_nobody_follows_itself_where_neighbours_are_others(network, size):
     """Also where a row or a column of the torus is so short that a neighbour would be oneself."""
     values = np.random.default_rng(size).permutation(size).astype(float)
-    follows = guides(network, values.tolist(), itself=False)
+    follows = guides(network, values.tolist(), include_self=False)
     assert all(other != j for j, other in enumerate(follows))
     kept = guides(network, values.tolist())
     assert all(one in (other, j) for j, (one, other) in enumerate(zip(kept, follows, strict=True)))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import robustforge as rf
-from conftest import bowl, random_heuristic, same
 from robustforge.components import (
     Capability,
     Clamp,
@@ -21,22 +20,22 @@ from robustforge.components import (
     Outer,
     PlainMovement,
     RandomSampling,
+    Recommendation,
     RegressionSearch,
     RelocatingMovement,
     Relocation,
     Restart,
-    Returned,
     Ring,
-    Structure,
+    Separability,
     Swarm,
 )
-from robustforge.components.baseline import Baseline, Inertia
-from robustforge.core.component import Component
+from robustforge.components.velocity import Baseline, Inertia
+from robustforge.core.component import Component, parts
+from robustforge.representation.derivation_tree import nodes, replaced
+from robustforge.representation.grammar import kinds
+from shared import bowl, random_heuristic, same
 
-SLOTS = (
-    *(Outer, Network, Baseline, Mutation, Movement, Relocation, Clamp, InnerForm),
-    *(Restart, Returned, Structure, Final),
-)
+SLOTS = [kind for kind in kinds() if kind.is_slot]
 COMPONENTS = [component for slot in SLOTS for component in slot.alternatives()]
 BOUNDS = {1: [(-3.0, 5.0)], 2: [(-3.0, 5.0)] * 2, 30: [(-3.0, 5.0)] * 30}
 
@@ -44,13 +43,32 @@ BOUNDS = {1: [(-3.0, 5.0)], 2: [(-3.0, 5.0)] * 2, 30: [(-3.0, 5.0)] * 30}
 def heuristic_with(component: type[Component], group: int = 5, stopping: bool = True) -> rf.Heuristic:
     """Return a heuristic that uses the component, its numbers drawn at random."""
     made = rf.grammar("extended").derive(component, np.random.default_rng(7))
+    built = _heuristic_around(made, group, stopping)
+    if any(part == made for _, part in parts(built)):
+        return built
+    return _any_heuristic_with(made)  # of a slot that is not listed below
+
+
+def _any_heuristic_with(made: Component) -> rf.Heuristic:
+    """Return a heuristic that was derived at random until it has the slot of a component, with this component in it."""
+    slot, rng = type(made).slot(), np.random.default_rng(7)
+    for _ in range(1000):
+        derived = rf.grammar("extended").random(rng)
+        path = next((path for path, field, _ in nodes(derived) if field.kind is slot), None)
+        if path is not None:
+            return replaced(derived, path, made)
+    raise AssertionError(f"no heuristic of the extended grammar has {made}")
+
+
+def _heuristic_around(made: Component, group: int, stopping: bool) -> rf.Heuristic:
+    """Return a small heuristic with a component in one of the slots that are known here."""
     inner = Inner(0.05, made if isinstance(made, InnerForm) else RandomSampling(), True, True, stopping)
     if isinstance(made, Outer) and not isinstance(made, Swarm):
         return rf.Heuristic(made, inner)
-    if isinstance(made, (Restart, Returned)):
+    if isinstance(made, (Restart, Recommendation)):
         search = rf.grammar("extended").derive(RegressionSearch, np.random.default_rng(7))
         return rf.Heuristic(search.replace(**{type(made).slot().__name__.lower(): made}), inner)
-    if isinstance(made, (Structure, Final)):
+    if isinstance(made, (Separability, Final)):
         plain = rf.heuristic("rpso")
         return rf.Heuristic(plain.outer, plain.inner, **{type(made).slot().__name__.lower(): made})
     movement: Movement = made if isinstance(made, Movement) else PlainMovement()
@@ -103,6 +121,12 @@ def test_each_network_works_for_small_and_large_swarms(network, group):
 @pytest.mark.parametrize("seed", range(150))
 def test_random_heuristics_use_their_budget_exactly(seed):
     check_run(random_heuristic(seed), [1, 2, 5, 30][seed % 4], [3, 50, 333][seed % 3], seed)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_heuristics_of_the_letter_use_their_budget_exactly(seed):
+    heuristic = rf.grammar("letter").random(np.random.default_rng(seed))
+    check_run(heuristic, [1, 2, 5, 30][seed % 4], [5, 50, 333][seed % 3], seed)
 
 
 @pytest.mark.parametrize("seed", range(60))

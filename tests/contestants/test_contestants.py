@@ -1,4 +1,4 @@
-"""Contestants: controls and CMA-ES keep to their budget, follow from their seed, and are had by name."""
+"""Contestants: controls and CMA-ES stay within their budget, follow from their seed, and are found by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from robustforge.contestants.cma_es import CmaEs
 from robustforge.errors import AssessmentError, MissingExtraError, ProblemError, RobustforgeError, UnknownNameError
 
 OTHERS = ["centre", "random", "cma-es", "cma-es-worst-of-4"]
-MARKS = [10, 50, 100]
+CHECKPOINTS = [10, 50, 100]
 
 
 class Counting:
@@ -35,12 +35,12 @@ def bowl(**options):
     return rf.Problem(fun, [(-5, 5), (0, 5), (-9, 3)], options.pop("uncertainty", rf.Ball(0.5)), name="b", **options)
 
 
-def test_the_centre_costs_nothing():
+def test_the_centre_needs_no_evaluation():
     problem = bowl()
-    found = as_contestant("centre").run(problem, 100, 1, MARKS)
+    found = as_contestant("centre").run(problem, 100, 1, CHECKPOINTS)
     assert found.x.tolist() == [0.0, 2.5, -3.0]
     assert found.nfev == len(problem.fun.points) == 0
-    assert all(design.tolist() == found.x.tolist() for design in found.designs)
+    assert all(design.tolist() == found.x.tolist() for design in found.checkpoint_designs)
 
 
 @pytest.mark.parametrize("budget", [3, 100, 250])
@@ -51,19 +51,19 @@ def test_random_search_returns_the_best_of_points_all_over_the_box(budget):
     assert found.nfev == len(points) == budget
     values = ((points - 1.0) ** 2).sum(axis=1)
     assert (found.x == points[np.argmin(values)]).all()
-    assert (found.designs[0] == points[np.argmin(values[:100])]).all()
+    assert (found.checkpoint_designs[0] == points[np.argmin(values[:100])]).all()
     if budget == 250:
         assert (points.min(axis=0) - problem.lower < 0.5).all()
         assert (problem.upper - points.max(axis=0) < 0.5).all()
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_seed_decides(name):
-    one, same, other = (as_contestant(name).run(bowl(), 120, seed, MARKS) for seed in (1, 1, 2))
+def test_the_seed_decides_the_result(name):
+    one, same, other = (as_contestant(name).run(bowl(), 120, seed, CHECKPOINTS) for seed in (1, 1, 2))
     assert (one.x == same.x).all()
     assert one.nfev == same.nfev
-    assert len(one.designs) == len(same.designs) == len(MARKS)
-    for a, b in zip(one.designs, same.designs, strict=True):
+    assert len(one.checkpoint_designs) == len(same.checkpoint_designs) == len(CHECKPOINTS)
+    for a, b in zip(one.checkpoint_designs, same.checkpoint_designs, strict=True):
         assert (a is None and b is None) or (a == b).all()
     assert (one.x == other.x).all() == (name == "centre")
 
@@ -72,7 +72,7 @@ def test_a_seed_decides(name):
 @pytest.mark.parametrize("budget", [3, 27, 28, 29, 200])
 def test_the_budget_is_never_exceeded_and_the_count_is_exact(name, budget):
     problem = bowl()
-    found = as_contestant(name).run(problem, budget, 1, MARKS)
+    found = as_contestant(name).run(problem, budget, 1, CHECKPOINTS)
     generation = {"centre": 1, "random": 1, "cma-es": 7, "cma-es-worst-of-4": 28}[name]
     used = 0 if name == "centre" else budget // generation * generation  # what does not fit is left
     assert found.nfev == len(problem.fun.points) == used
@@ -83,37 +83,39 @@ def test_the_budget_is_never_exceeded_and_the_count_is_exact(name, budget):
 @pytest.mark.parametrize("name", ["cma-es", "cma-es-worst-of-4"])
 def test_cma_es_searches(name):
     problem = bowl()
-    found = as_contestant(name).run(problem, 1500, 1, MARKS)
-    assert found.x == pytest.approx([1.0, 1.0, 1.0], abs=0.3)
+    found = as_contestant(name).run(problem, 1500, 1, CHECKPOINTS)
+    assert found.x == pytest.approx([1.0, 1.0, 1.0], abs=0.4)  # with 20 other seeds, 0.22 at most
 
 
-def test_searches_in_two_threads_do_not_disturb_each_other_or_anybody():
-    problem, who = rf.problem("rastrigin", 3), as_contestant("cma-es-worst-of-4")
-    alone = [who.run(problem, 300, seed, MARKS) for seed in range(4)]
+def test_searches_in_two_threads_are_independent():
+    problem, contestant = rf.problem("rastrigin", 3), as_contestant("cma-es-worst-of-4")
+    alone = [contestant.run(problem, 300, seed, CHECKPOINTS) for seed in range(4)]
     np.random.seed(7)
     before = np.random.get_state()[1].copy(), np.random.get_state()[2]
     with ThreadPoolExecutor(2) as pool:
-        together = list(pool.map(lambda seed: who.run(problem, 300, seed, MARKS), range(4)))
+        together = list(pool.map(lambda seed: contestant.run(problem, 300, seed, CHECKPOINTS), range(4)))
     after = np.random.get_state()[1], np.random.get_state()[2]
     assert (before[0] == after[0]).all()
     assert before[1] == after[1]
     for one, other in zip(alone, together, strict=True):
         assert (one.x == other.x).all()
-        assert all((a == b).all() for a, b in zip(one.designs[1:], other.designs[1:], strict=True))
+        assert all(
+            (a == b).all() for a, b in zip(one.checkpoint_designs[1:], other.checkpoint_designs[1:], strict=True)
+        )
 
 
 @pytest.mark.parametrize(
-    ("uncertainty", "outside"),
+    ("uncertainty", "out_of_bounds"),
     [(rf.Ball([0.5, 0.0, 1.0]), "evaluate"), (rf.Ball(1.0), "clip"), (rf.Box(lower=0.1, upper=0.4), "evaluate")],
 )
-def test_the_worst_of_four_is_of_points_around_each_candidate(uncertainty, outside):
-    problem = bowl(uncertainty=uncertainty, outside=outside)
+def test_the_worst_of_four_is_of_points_around_each_candidate(uncertainty, out_of_bounds):
+    problem = bowl(uncertainty=uncertainty, out_of_bounds=out_of_bounds)
     search = CmaEs(problem, 400, 1, worst_of=4)
     plain = CmaEs(problem, 400, 1)
     candidates, points = plain.ask(), search.ask()
     assert points.shape == (4 * len(candidates), 3)
     around = points.reshape(-1, 4, 3) - candidates[:, None] - problem.geometry.offset
-    if outside == "clip":
+    if out_of_bounds == "clip":
         assert (points >= problem.lower).all()
         assert (points <= problem.upper).all()
     else:
@@ -122,16 +124,16 @@ def test_the_worst_of_four_is_of_points_around_each_candidate(uncertainty, outsi
     assert (np.abs(around).max(axis=(0, 1))[problem.geometry.radii == 0] == 0).all()
 
 
-def test_a_candidate_is_worth_its_worst_point(monkeypatch):
+def test_the_value_of_a_candidate_is_its_worst_point(monkeypatch):
     search = CmaEs(bowl(), 400, 1, worst_of=3)
     count = len(search.ask()) // 3
-    told = []
-    monkeypatch.setattr(search._strategy, "tell", lambda candidates, scores: told.append((len(candidates), scores)))
+    received = []
+    monkeypatch.setattr(search._strategy, "tell", lambda candidates, scores: received.append((len(candidates), scores)))
     search.tell(np.arange(3.0 * count))
-    assert told == [(count, [3.0 * k + 2.0 for k in range(count)])]
+    assert received == [(count, [3.0 * k + 2.0 for k in range(count)])]
 
 
-def test_without_pycma_it_says_what_to_install(monkeypatch):
+def test_a_missing_pycma_is_reported_with_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "cma", None)
     for name in ("cma-es", "cma-es-worst-of-4", "cma-es@500"):
         with pytest.raises(MissingExtraError, match=r"pip install 'robustforge\[peers\]'"):
@@ -147,7 +149,7 @@ def test_another_pycma_is_another_contestant(monkeypatch):
     assert as_contestant("cma-es").id != mine
 
 
-def test_every_name_stands_for_a_contestant():
+def test_every_name_gives_a_contestant():
     names = contestant_names()
     assert set(rf.heuristics()) | set(OTHERS) == set(names)
     assert [as_contestant(name).name for name in names] == list(names)
@@ -161,7 +163,7 @@ def test_a_budget_of_its_own_changes_the_name_and_not_the_identity(name):
     assert own.id == plain.id
 
 
-def test_heuristics_by_name_by_file_and_as_such_are_the_same(tmp_path):
+def test_heuristics_by_name_file_and_object_are_the_same(tmp_path):
     mine = rf.heuristic("rpso+dd")
     mine.save(tmp_path / "best.json")
     given = ["rpso+dd", str(tmp_path / "best.json"), tmp_path / "best.json", mine]
@@ -183,16 +185,16 @@ def test_heuristics_by_name_by_file_and_as_such_are_the_same(tmp_path):
         (Path("no/such.json"), RobustforgeError, "such.json"),
         (None, AssessmentError, "got None"),
         (7, AssessmentError, "Pass a name"),
-        ("random@" + "9" * 5001, UnknownNameError, "there is no 'random@999"),
+        ("random@" + "9" * 5001, UnknownNameError, "unknown contestant 'random@999"),
     ],
 )
-def test_who_is_nobody_gets_a_sentence(given, kind, words):
+def test_invalid_contestants_are_refused_with_the_reason(given, kind, words):
     with pytest.raises(kind) as caught:
         as_contestant(given)
     assert words in str(caught.value)
 
 
 def test_cma_es_in_one_variable_works_or_is_refused():
-    who, problem = as_contestant("cma-es"), rf.problem("sphere", 1)
+    contestant, problem = as_contestant("cma-es"), rf.problem("sphere", 1)
     with contextlib.suppress(RobustforgeError):
-        assert all(abs(who.run(problem, 100, seed, MARKS).x[0] - 20.0) < 1.0 for seed in range(4))
+        assert all(abs(contestant.run(problem, 100, seed, CHECKPOINTS).x[0] - 20.0) < 1.0 for seed in range(4))

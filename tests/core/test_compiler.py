@@ -10,6 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from robustforge.core import compiler
+
 PROGRAM = """
 from robustforge.core import compiler
 print(compiler.cache_folder(), flush=True)
@@ -64,6 +68,23 @@ def test_it_goes_where_the_user_says_and_forgets_only_its_own(tmp_path):
     assert len(left) == 16 + 1
 
 
+def test_every_module_that_decides_compiled_code_is_in_the_fingerprint(tmp_path):
+    package = Path(compiler.__file__).parents[1]
+    compiles = [path for path in package.rglob("*.py") if "core.compiler import" in path.read_text()]
+    assert {path.relative_to(package).parts[0] for path in compiles} <= set(compiler.PACKAGES_WITH_KERNELS)
+    program = "from robustforge.core import compiler; print(compiler.fingerprint())"
+    shutil.copytree(package, tmp_path / "robustforge", ignore=shutil.ignore_patterns("__pycache__"))
+    found = []
+    for edited in ("core/state.py", "core/state_type.py", "core/interpretation.py", "cli/output.py"):
+        done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+        found.append(done.stdout)
+        with (tmp_path / "robustforge" / edited).open("a") as file:
+            file.write("# a change\n")
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert len(set(found)) == 4
+    assert done.stdout == found[-1]  # the command line has no kernels
+
+
 def test_what_was_unused_for_longest_is_forgotten_first(tmp_path):
     folders = made_before(tmp_path / "kernels", 18)
     run(tmp_path)
@@ -93,14 +114,15 @@ def test_without_a_place_to_write_it_uses_one_of_its_own(tmp_path):
     assert folder.parent != tmp_path
 
 
+@pytest.mark.slow
 def test_only_what_a_search_uses_is_compiled(tmp_path):
     code = "import robustforge as rf; rf.minimize(lambda x: float(x[0]), [(0, 1)] * 2, rf.Ball(0.1), 60, 'rpso', 1)"
     environment = {**os.environ, "ROBUSTFORGE_CACHE": str(tmp_path), "ROBUSTFORGE_QUIET": ""}
-    for said in ("compiling for this machine", ""):
+    for said in ("compiling components", ""):
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         assert said in done.stderr if said else done.stderr == ""
     compiled = {path.name for path in tmp_path.rglob("*.compiled")}
-    assert "robustforge.engine.machine.advance.compiled" in compiled
-    assert "robustforge.components.outer._move_as_swarm.compiled" in compiled
-    assert "robustforge.engine.machine.run.compiled" not in compiled
-    assert not [name for name in compiled if "regression" in name or "coordinate" in name or "descent" in name]
+    assert "robustforge.engine.ask_tell.advance.compiled" in compiled
+    assert "robustforge.components.swarm._move_swarm.compiled" in compiled
+    assert "robustforge.engine.ask_tell.run.compiled" not in compiled
+    assert not [name for name in compiled if "regression" in name or "coordinate" in name or "descent_search" in name]

@@ -16,8 +16,9 @@ from numba import njit
 from scipy.optimize import OptimizeResult
 
 import robustforge as rf
-from conftest import bowl, same
+from robustforge.engine import api
 from robustforge.errors import ObjectiveError, ProblemError
+from shared import bowl, same
 
 BOX = ([(-3, 5)] * 4, rf.Ball(0.5))
 
@@ -30,7 +31,7 @@ def test_the_result_has_all_its_parts():
     result = solve(bowl)
     assert isinstance(result, OptimizeResult)
     assert result.success
-    assert result.message == "the budget is spent"
+    assert result.message == "the budget is exhausted"
     assert result.nfev == 200
     assert result.x.shape == result.worst_x.shape == (4,)
     assert result.fun >= max(result.nominal_fun, result.estimate)
@@ -41,8 +42,8 @@ def test_the_result_has_all_its_parts():
 
 def test_it_finds_the_robust_optimum_of_a_bowl():
     result = solve(bowl, budget=3000, heuristic="paper/30d/general")
-    assert result.x == pytest.approx([1.0] * 4, abs=0.15)
-    assert result.fun == pytest.approx(0.25, abs=0.15)
+    assert result.x == pytest.approx([1.0] * 4, abs=0.3)  # with 20 other seeds, 0.18 at most
+    assert 0.2 < result.fun < 0.65  # with 20 other seeds, 0.27 to 0.48; the optimum is 0.25
 
 
 def test_args_and_inputs_are_not_modified():
@@ -291,6 +292,53 @@ except KeyboardInterrupt as stop:
     assert time.monotonic() - start < 20
 
 
+def test_an_interrupted_batch_is_in_the_history_of_the_result():
+    compiled = rf.problem("sphere", 3)
+
+    def minimise(stop):
+        calls = []
+
+        def fun(x):
+            if len(calls) == stop:
+                raise KeyboardInterrupt
+            calls.append(compiled(x))
+            return calls[-1]
+
+        with pytest.raises(KeyboardInterrupt) as caught:
+            rf.minimize(fun, [(-5, 5)] * 3, rf.Ball(0.5), budget=100, heuristic="rpso", rng=1)
+        return calls, caught.value.result
+
+    for stop in (1, 7, 33, 99):  # within a batch of 20 particles
+        calls, result = minimise(stop)
+        assert result.nfev == stop
+        assert result.history.fun.tolist() == calls
+        assert [compiled(x) for x in result.history.x] == calls
+
+
+@pytest.mark.parametrize(("name", "dimension", "budget"), [("sphere", 1000, 100_000), ("ackley", 100, 1_000_000)])
+def test_the_first_slices_are_short(monkeypatch, name, dimension, budget):
+    """Ctrl-C is handled between slices: neither the first ones nor the memory of a large history take long."""
+    slices, run = [], api.ask_tell.run
+
+    def timed(*arguments):
+        started = time.perf_counter()
+        code = run(*arguments)
+        slices.append(time.perf_counter() - started)
+        if len(slices) == 8:
+            raise KeyboardInterrupt
+        return code
+
+    problem = rf.problem(name, dimension)
+    rf.minimize(problem, budget=30, rng=1)  # compiles
+    monkeypatch.setattr(api.ask_tell, "run", timed)
+    started = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        rf.minimize(problem, budget=budget, heuristic="champion/100d/extended", rng=1)
+    ended = time.perf_counter() - started - sum(slices)
+    assert max(slices[1:]) < 2.0  # 0.1 s on a quiet machine; the first may compile
+    assert ended < 5.0
+
+
 def test_a_compiled_objective_may_spoil_its_argument():
     @njit
     def spoils(x):
@@ -317,13 +365,13 @@ def test_a_failure_at_the_returned_design_is_no_success():
     ("call", "name", "fix"),
     [
         ("minimize", "seed", "Write `rng=`."),
-        ("minimize", "x0", "pass as `known=(points, values)` to `rf.Optimizer`"),
+        ("minimize", "x0", "as `prior_evaluations=(points, values)` to `rf.Optimizer`"),
         ("minimize", "goal", "return the negative value to maximise"),
         ("minimize", "constraints", "Return +inf, or a penalty"),
         ("minimize", "budgets", "Did you mean `budget=`?"),
-        ("minimize", "zzz", "There are: fun, bounds, uncertainty, budget"),
+        ("minimize", "zzz", "Valid arguments: fun, bounds, uncertainty, budget"),
         ("Optimizer", "seed", "Write `rng=`."),
-        ("Optimizer", "x0", "pass as `known=(points, values)`"),
+        ("Optimizer", "x0", "as `prior_evaluations=(points, values)`"),
         ("evolve", "rng", "Write `seed=`."),
         ("evolve", "goal", "Did you mean `goals=`?"),
         ("evolve", "constraints", "Return +inf, or a penalty"),
@@ -435,7 +483,7 @@ def test_a_problem_knows_that_it_is_vectorized():
     assert same(rf.minimize(plain, budget=200, heuristic="rpso+dd", rng=1, vectorized=True), given)
     with pytest.raises(ProblemError, match="vectorized or not"):
         rf.minimize(problem, vectorized=False)
-    with pytest.raises(ProblemError, match="evaluates by itself"):
+    with pytest.raises(ProblemError, match="cannot be used with a vectorized function"):
         rf.minimize(problem, workers=2)
     compiled = njit(columns)
     assert same(solve(compiled, vectorized=True), given)

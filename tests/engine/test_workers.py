@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import robustforge as rf
-from conftest import bowl, same
 from robustforge.errors import ProblemError
 from robustforge.execution import WorkerDied
+from shared import bowl, same
 
 ARGUMENTS = ([(-3, 5)] * 4, rf.Ball(0.5), 120, "rpso", 3)
 
@@ -90,7 +90,7 @@ def test_workers_that_are_none(workers):
 
 
 def test_vectorized_functions_take_no_workers():
-    with pytest.raises(ProblemError, match="by itself"):
+    with pytest.raises(ProblemError, match="cannot be used"):
         rf.minimize(lambda x: np.sum(x**2, axis=0), *ARGUMENTS, vectorized=True, workers=2)
 
 

@@ -1,4 +1,4 @@
-"""An evolution: the same rows whoever runs it, everything kept, failures alone, bad input refused."""
+"""`evolve`: the same rows on every backend, every run stored, isolated failures, invalid input refused."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ from robustforge.errors import (
     StoreError,
     StoreFullError,
 )
-from robustforge.evolution.operators import combine, mutate
-from robustforge.evolution.trial import run_trials, trial
+from robustforge.evolution.api import make_settings
+from robustforge.evolution.operators import crossover, mutate
+from robustforge.evolution.settings import Settings, from_stored
+from robustforge.evolution.trial import make_trial, run_trials
 from robustforge.execution import SupervisedPool
 from robustforge.store import FINAL, Store
 
@@ -61,7 +63,7 @@ def rows(path):
     with Store.read(path) as store:
         found = []
         for experiment in store.experiments():
-            kept = replace(experiment, begun="", ended="")
+            kept = replace(experiment, started="", ended="")
             runs = [repr(replace(run, seconds=0.0)) for run in store.runs(experiment)]
             members = store.members(experiment)
             found.append((kept, runs, members, [store.heuristic(id) for ids in members.values() for id in ids]))
@@ -75,14 +77,14 @@ def reference(tmp_path_factory):
     return path, evolution
 
 
-def test_what_comes_out(reference):
+def test_the_result(reference):
     path, evolution = reference
     assert evolution.finished
     assert len(evolution.generations) == 3
     assert len(evolution.population) == 6
     assert evolution.final.population[0] == evolution.champion
     assert set(evolution.final.population) == set(evolution.population[:5])
-    assert evolution.progress.made == RUNS
+    assert evolution.progress.new_runs == RUNS
     assert list(evolution.champion_means) == ["sphere-5d"]
     for generation in evolution.generations:
         assert (np.diff(generation.means[:, 0]) >= 0).all()  # best first
@@ -94,7 +96,7 @@ def test_what_comes_out(reference):
         assert len(store.runs(experiment)) == RUNS
 
 
-def test_every_stored_run_can_be_made_again(reference):
+def test_every_stored_run_is_reproducible(reference):
     path, _ = reference
     with Store.read(path) as store:
         run = store.runs(store.experiment("sphere-5d"))[40]
@@ -103,14 +105,14 @@ def test_every_stored_run_can_be_made_again(reference):
     assert (found.estimate, found.nfev, found.work) == (run.estimate, run.nfev, run.work)
     settings = rf.evolution.Settings(**{key: value for key, value in SMALL.items() if key != "grammar"})
     again = run_trials(
-        sphere(), settings, [trial(settings, heuristic, run.heuristic, run.generation, run.problem, run.repeat)]
+        sphere(), settings, [make_trial(settings, heuristic, run.heuristic, run.generation, run.problem, run.repeat)]
     )
     assert again[0].value == run.value
     check = rf.verify(sphere(), found.x, samples=5000, rng=1, attack=False)
     assert run.value == pytest.approx(check.sampled.fun, rel=0.2)  # an estimate of the same thing
 
 
-def test_all_heuristics_of_a_generation_meet_the_same_seeds(reference):
+def test_all_heuristics_of_a_generation_have_the_same_seeds(reference):
     path, _ = reference
     with Store.read(path) as store:
         runs = store.runs(store.experiment("sphere-5d"))
@@ -131,7 +133,7 @@ def test_elites_are_run_again_in_each_generation(reference):
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes", "an executor"])
-def test_the_rows_do_not_depend_on_who_runs_them(reference, tmp_path, kind):
+def test_the_rows_do_not_depend_on_the_backend(reference, tmp_path, kind):
     path = tmp_path / "other.db"
     if kind == "threads":
         rf.evolve(sphere(), store=path, workers=2, **SMALL)
@@ -144,27 +146,27 @@ def test_the_rows_do_not_depend_on_who_runs_them(reference, tmp_path, kind):
     assert rows(path) == rows(reference[0])
 
 
-def test_the_name_and_the_store_do_not_enter(reference):
+def test_the_result_does_not_depend_on_the_name_or_the_store(reference):
     evolution = rf.evolve(sphere(), name="another", **SMALL)
     assert evolution.champion == reference[1].champion
     assert evolution.population == reference[1].population
 
 
-def test_a_seed_decides():
+def test_the_seed_decides_the_result():
     other = rf.evolve(sphere(), **{**SMALL, "seed": 4, "generations": 1})
     assert other.population != rf.evolve(sphere(), **{**SMALL, "generations": 1}).population
 
 
-def test_a_finished_run_runs_nothing_again(reference):
+def test_a_finished_evolution_makes_no_runs(reference):
     path, evolution = reference
     before = rows(path)
     again = rf.evolve(sphere(), store=path, **SMALL)
-    assert again.progress.made == 0
+    assert again.progress.new_runs == 0
     assert again.champion == evolution.champion
     assert rows(path) == before
 
 
-def test_a_stopped_run_goes_on(reference, tmp_path):
+def test_a_stopped_evolution_resumes(reference, tmp_path):
     path = tmp_path / "stopped.db"
 
     def stop(evolution):
@@ -179,7 +181,7 @@ def test_a_stopped_run_goes_on(reference, tmp_path):
     assert rows(path) == rows(reference[0])
 
 
-def test_two_runs_in_one_store(reference, tmp_path):
+def test_two_evolutions_in_one_store(reference, tmp_path):
     path = tmp_path / "two.db"
     rf.evolve(sphere(), store=path, name="first", **SMALL)
     rf.evolve(sphere(), store=path, name="second", **{**SMALL, "seed": 9})
@@ -202,12 +204,12 @@ def test_several_problems_are_ranked_together():
     assert list(evolution.champion_means) == ["sphere-4d", "rastrigin-4d", "ackley-4d"]
 
 
-def test_a_race_saves_runs_and_ranks_those_that_dropped_out_behind():
-    settings = {**SMALL, "population": 20, "repeats": 12, "finalists": 2, "race": 0.05}
+def test_a_race_saves_runs_and_ranks_eliminated_heuristics_last():
+    settings = {**SMALL, "population": 20, "repeats": 12, "finalists": 2, "race_level": 0.05}
     evolution = rf.evolve(sphere(), **settings)
-    whole = evolution.settings.most_runs(1)
-    assert evolution.progress.made < 0.9 * whole
-    assert evolution.progress.made == evolution.progress.expected
+    whole = evolution.settings.max_runs(1)
+    assert evolution.progress.new_runs < 0.9 * whole
+    assert evolution.progress.new_runs == evolution.progress.max_runs
     for generation in evolution.generations:
         assert (np.diff(generation.repeats) <= 0).all()
         assert generation.repeats[:2].tolist() == [12, 12]
@@ -287,7 +289,7 @@ TINY = {**SMALL, "population": 4, "generations": 1, "repeats": 2, "final_repeats
         (hanging, {"time_limit": 2.0}, "longer than 2 s"),
     ],
 )
-def test_an_objective_that_takes_its_process_along_fails_alone(tmp_path, objective, options, reason):
+def test_a_run_that_kills_its_process_fails_alone(tmp_path, objective, options, reason):
     path = tmp_path / "c.db"
     evolution = rf.evolve(bowl(objective), store=path, **{**TINY, **options})
     assert evolution.finished
@@ -304,10 +306,11 @@ def test_an_objective_that_takes_its_process_along_fails_alone(tmp_path, objecti
         undisturbed = {run.key: run.value for run in store.runs(store.experiment("bowl")) if run.generation != FINAL}
     assert all(undisturbed[key] == value for key, value in calm.items() if key in undisturbed)
     again = rf.evolve(bowl(objective), store=path, **{**TINY, **options})  # a failure is kept
-    assert again.progress.made == 0
+    assert again.progress.new_runs == 0
 
 
-def test_an_objective_that_leaks_fails_alone(tmp_path):
+@pytest.mark.long
+def test_a_run_that_leaks_memory_fails_alone(tmp_path):
     with SupervisedPool(2, memory_limit=1500 * 2**20) as pool:
         evolution = rf.evolve(bowl(leaking), store=tmp_path / "l.db", executor=pool, **TINY)
     assert evolution.finished
@@ -321,7 +324,7 @@ def test_an_objective_that_leaks_fails_alone(tmp_path):
 def test_other_settings_under_the_same_name_are_refused(reference):
     path, _ = reference
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="population is 6, not 7"):
+    with pytest.raises(StoreError, match="population is 6 in the store, 7 now"):
         rf.evolve(sphere(), store=path, **{**SMALL, "population": 7})
     with pytest.raises(StoreError, match="grammar is"):
         rf.evolve(sphere(), store=path, **{**SMALL, "grammar": "extended"})
@@ -343,38 +346,38 @@ def written_by_another_version(reference, path):
 def test_an_evolution_resumes_with_another_version_of_the_package(reference, tmp_path):
     path = written_by_another_version(reference, tmp_path / "old.db")
     evolution = rf.evolve(sphere(), store=path, **SMALL)
-    assert evolution.progress.found > 0
+    assert evolution.progress.stored_runs > 0
     assert evolution.champion == reference[1].champion
     assert rows(path)[0][1:] == rows(reference[0])[0][1:]
 
 
-def test_a_version_that_gives_other_values_does_not_resume(reference, tmp_path):
+def test_a_version_with_other_values_cannot_resume(reference, tmp_path):
     path = written_by_another_version(reference, tmp_path / "old.db")
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE run SET value = value * 1.5")
     before = rows(path)
-    with pytest.raises(StoreError, match="or the package was, begin anew"):
+    with pytest.raises(StoreError, match="or the package was changed, start again"):
         rf.evolve(sphere(), store=path, **SMALL)
     assert rows(path) == before
 
 
-def test_a_full_disk_stops_the_run_which_then_goes_on(reference, tmp_path, monkeypatch):
+def test_an_evolution_resumes_after_the_disk_was_full(reference, tmp_path, monkeypatch):
     path = tmp_path / "full.db"
-    whole = Store.add
+    whole = Store.add_runs
 
     def limited(self, experiment, runs):
         if self._connection.execute("PRAGMA page_count").fetchone()[0] >= 14:  # 12 are there from the start
             self._connection.execute("PRAGMA max_page_count = 1")  # SQLite takes it for: no more than there are
         return whole(self, experiment, runs)
 
-    monkeypatch.setattr(Store, "add", limited)
-    with pytest.raises(StoreFullError, match="make room"):
+    monkeypatch.setattr(Store, "add_runs", limited)
+    with pytest.raises(StoreFullError, match="free disk space"):
         rf.evolve(sphere(), store=path, **SMALL)
-    monkeypatch.setattr(Store, "add", whole)
+    monkeypatch.setattr(Store, "add_runs", whole)
     with Store.read(path) as store:
         kept = store.count_runs(store.experiment("sphere-5d"))[0]
     assert 0 < kept < RUNS
-    assert rf.evolve(sphere(), store=path, **SMALL).progress.made == RUNS - kept
+    assert rf.evolve(sphere(), store=path, **SMALL).progress.new_runs == RUNS - kept
     assert rows(path) == rows(reference[0])
 
 
@@ -382,7 +385,7 @@ def broken(x):
     raise NameError("name 'mesh' is not defined")
 
 
-def test_an_objective_that_always_fails_is_said_and_nothing_is_stored(tmp_path):
+def test_an_objective_that_always_fails_is_reported_and_nothing_is_stored(tmp_path):
     with ThreadPoolExecutor(2) as pool, pytest.raises(ObjectiveError, match="'mesh' is not defined"):
         rf.evolve(bowl(broken), store=tmp_path / "s.db", executor=pool, **{**SMALL, "repeats": 10})
     assert os.listdir(tmp_path) == []
@@ -390,9 +393,9 @@ def test_an_objective_that_always_fails_is_said_and_nothing_is_stored(tmp_path):
         rf.evolve(bowl(broken), store=tmp_path / "s.db", executor=pool, **SMALL)  # fewer runs than it takes to be sure
 
 
-def test_a_machine_that_cannot_start_workers_is_no_failure_of_a_heuristic(tmp_path, monkeypatch):
+def test_workers_that_cannot_start_are_not_a_failure_of_a_heuristic(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(ExecutionError, match="worker processes must start"):
+    with pytest.raises(ExecutionError, match="worker processes must be able to start"):
         rf.evolve(bowl(), store=tmp_path / "s.db", **SMALL)
     assert os.listdir(tmp_path) == []
 
@@ -402,11 +405,11 @@ def test_a_time_limit_is_for_the_run_not_for_the_start_of_its_worker():
     assert evolution.failures == 0
 
 
-def test_a_call_that_is_refused_leaves_nothing_behind(tmp_path):
+def test_a_refused_call_creates_no_files(tmp_path):
     fix = {"group": 10, "inertia.c1": 1, "inertia.c2": 1, "inertia.omega": 0.5, "extent": 0.1}
     only = {"network": "ring", "mutation": "none", "baseline": "inertia", "movement": "{}", "form": "random sampling"}
     tiny = rf.grammar("paper", only=only, fix=fix)
-    with pytest.raises(EvolutionError, match="only 8 were found"):
+    with pytest.raises(EvolutionError, match="found only 8"):
         rf.evolve(sphere(), store=tmp_path / "s.db", **{**SMALL, "grammar": tiny, "population": 9})
     held = threading.Lock()
     with pytest.raises(ExecutionError, match="'bowl' is not"):
@@ -416,7 +419,7 @@ def test_a_call_that_is_refused_leaves_nothing_behind(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_pool_that_breaks_is_said():
+def test_a_broken_pool_is_reported():
     with ProcessPoolExecutor(1) as pool, pytest.raises(ExecutionError, match="BrokenProcessPool"):
         rf.evolve(bowl(suicidal), executor=pool, **TINY)
 
@@ -438,12 +441,12 @@ def test_a_compiled_objective_that_raises_is_handled_by_the_policy(policy):
     assert evolution.failures == 0
 
 
-def test_an_objective_that_changed_is_noticed(tmp_path):
+def test_a_changed_objective_is_detected(tmp_path):
     with ThreadPoolExecutor(1) as pool:
         first = rf.evolve(bowl(), store=tmp_path / "s.db", executor=pool, **TINY)
         again = rf.evolve(bowl(lambda x: python_bowl(x)), store=tmp_path / "s.db", executor=pool, **TINY)
         assert again.champion == first.champion
-        assert again.progress.made == 0
+        assert again.progress.new_runs == 0
         with pytest.raises(StoreError, match="a stored run on 'bowl' gave"):
             rf.evolve(bowl(lambda x: python_bowl(x) + 1e-6), store=tmp_path / "s.db", executor=pool, **TINY)
 
@@ -452,12 +455,12 @@ def leaving(x):
     sys.exit("license expired")
 
 
-def test_an_objective_that_leaves_is_a_failure_with_its_words(tmp_path):
+def test_system_exit_in_an_objective_is_a_failure_with_its_message(tmp_path):
     with pytest.raises(ObjectiveError, match="SystemExit: license expired"):
         rf.evolve(bowl(leaving), store=tmp_path / "s.db", **TINY)
 
 
-def test_what_an_objective_prints_is_dropped(capfd):
+def test_output_of_an_objective_is_discarded(capfd):
     rf.evolve(bowl(chatty), **{**TINY, "generations": 1})
     printed = capfd.readouterr()
     assert "here I am" not in printed.out + printed.err
@@ -468,17 +471,46 @@ def chatty(x):
     return python_bowl(x)
 
 
-def test_an_evolution_says_what_it_is(reference):
+def test_the_repr_of_an_evolution(reference):
     assert repr(reference[1]).startswith(
-        "<Evolution 'sphere-5d': finished, 3 of 3 generations, 0 runs failed, champion "
+        "<Evolution 'sphere-5d': finished, 3 of 3 generations, 0 failed runs, champion "
     )
 
 
-def test_true_is_a_race():
-    assert rf.evolution.Settings(race=True).race == 0.05
+def test_true_is_the_default_race_level():
+    assert rf.evolution.Settings(race_level=True).race_level == 0.05
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_former_names_and_values_of_settings_give_the_same_evolution(tmp_path):
+    former = {"first": 80, "start": "rpso", "tournament": 2, "mutation": 0.5, "refinement": 0.5, "race": 0.05}
+    former |= {"fresh": True, "margin": 0.2, "tie": 0.1, "criterion": "sizes", "method": "breed"}
+    present = {"initial_population": 80, "initial_heuristics": "rpso", "tournament_size": 2, "race_level": 0.05}
+    present |= {"mutation_probability": 0.5, "parameter_mutation": 0.5, "resample_instances": True}
+    present |= {"goal_margin": 0.2, "tie_threshold": 0.1, "criterion": "regret", "method": "gp"}
+    with pytest.warns(DeprecationWarning, match="renamed") as warned:
+        one = make_settings(former)
+    assert {str(warning.message).split("`")[1] for warning in warned} == {
+        *(f"{name}=" for name in list(former)[:9]),
+        'criterion="sizes"',
+        'method="breed"',
+    }
+    assert one == make_settings(present)
+    with pytest.warns(DeprecationWarning, match="`refinement=` was renamed to `parameter_mutation=`") as warned:
+        rf.evolve(sphere(), store=tmp_path / "s.db", refinement=0.5, **SMALL)
+    assert warned[0].filename == __file__
+    assert rf.evolve(sphere(), store=tmp_path / "s.db", parameter_mutation=0.5, **SMALL).progress.new_runs == 0
+
+
+def test_stored_settings_keep_the_keys_and_values_of_earlier_versions():
+    settings = Settings(initial_population=60, race_level=True, criterion="regret", method="halving")
+    stored = settings.to_dict()
+    assert (stored["first"], stored["race"], stored["criterion"], stored["method"]) == (60, 0.05, "sizes", "race")
+    assert Settings(**from_stored(stored)) == settings
+    unchanged = "population generations repeats budget tournament elites mutation samples finalists final_repeats race"
+    assert list(Settings().to_dict()) == [*unchanged.split(), "on_failure", "seed"]  # as in the stores of 0.1.0
+
+
+def test_numpy_integers_are_accepted():
     assert rf.evolution.Settings(population=np.int64(5), seed=np.int32(2)).to_dict()["population"] == 5
 
 
@@ -488,8 +520,8 @@ def test_numbers_of_numpy_are_numbers():
         ({"population": 2, "elites": 2}, "larger than the number of elites"),
         ({"population": 1}, "at least 2"),
         ({"generations": 0}, "at least 1"),
-        ({"mutation": 1.5}, "from 0 to 1"),
-        ({"race": 0.9}, "from 0 to 0.5"),
+        ({"mutation_probability": 1.5}, "from 0 to 1"),
+        ({"race_level": 0.9}, "from 0 to 0.5"),
         ({"populaton": 5}, "Did you mean `population=`"),
         ({"on_failure": "ignore"}, "on_failure"),
         ({"seed": -1}, "at least 0"),
@@ -498,12 +530,12 @@ def test_numbers_of_numpy_are_numbers():
         ({"grammar": "none"}, "grammar"),
     ],
 )
-def test_wrong_settings_say_what_is_wrong(settings, words, tmp_path):
+def test_invalid_settings_are_refused_with_the_reason(settings, words, tmp_path):
     with pytest.raises(RobustforgeError, match=words):
         rf.evolve(sphere(), store=tmp_path / "s.db", **settings)
 
 
-def test_wrong_problems_say_what_is_wrong():
+def test_invalid_problems_are_refused_with_the_reason():
     with pytest.raises(ProblemError, match="at least one"):
         rf.evolve([])
     with pytest.raises(ProblemError, match="got 3"):
@@ -518,19 +550,19 @@ def test_wrong_problems_say_what_is_wrong():
         rf.evolve([sphere(), sphere()])
 
 
-def test_a_wide_first_generation_is_bred_from_its_best():
-    wide = rf.evolve(sphere(), first=20, **SMALL)
+def test_the_best_of_a_large_initial_population_become_parents():
+    wide = rf.evolve(sphere(), initial_population=20, **SMALL)
     assert [len(generation.population) for generation in wide.generations] == [20, 6, 6]
     assert set(wide.generations[0].population[:2]) <= set(wide.generations[1].population)  # the elites
-    assert wide.progress.made == 20 * 3 + 2 * 6 * 3 + 5 * 5
+    assert wide.progress.new_runs == 20 * 3 + 2 * 6 * 3 + 5 * 5
     with pytest.raises(EvolutionError, match="must not be smaller"):
-        rf.evolve(sphere(), first=3, **SMALL)
+        rf.evolve(sphere(), initial_population=3, **SMALL)
 
 
 # --- variants, instances, and the other method
 
 
-def test_fresh_instances_are_the_same_for_all_heuristics_and_others_each_repeat():
+def test_resampled_instances_follow_from_the_seed():
     variant = rf.problem("sphere", 4, "shifted", 1)
     one, other = (variant.instance(seed) for seed in (5, 6))
     assert (one.data != other.data).any()
@@ -540,19 +572,19 @@ def test_fresh_instances_are_the_same_for_all_heuristics_and_others_each_repeat(
     assert own.instance(3) is own
 
 
-def test_fresh_instances_change_the_values_and_nothing_about_reproducibility(tmp_path):
+def test_resampled_instances_are_reproducible(tmp_path):
     problems = [rf.problem("rastrigin", 3, kind, 1) for kind in ("shifted", "shifted-rotated")]
     found = {}
-    for fresh in (False, True):
+    for resampled in (False, True):
         for workers in (1, 2):
-            path = tmp_path / f"{fresh}-{workers}.db"
-            rf.evolve(problems, store=path, workers=workers, fresh=fresh, criterion="sizes", **SMALL)
-            found[fresh, workers] = rows(path)
+            path = tmp_path / f"{resampled}-{workers}.db"
+            rf.evolve(problems, store=path, workers=workers, resample_instances=resampled, criterion="regret", **SMALL)
+            found[resampled, workers] = rows(path)
     assert found[True, 1] == found[True, 2]
     assert found[True, 1][0][1] != found[False, 1][0][1]
 
 
-def test_goals_decide_who_is_best(tmp_path):
+def test_goals_decide_the_ranking(tmp_path):
     problems = [rf.problem(name, 3) for name in ("sphere", "rastrigin")]
     plain = rf.evolve(problems, **SMALL).generations[0]
     low, high = plain.means.min(axis=0), plain.means.max(axis=0)
@@ -564,34 +596,34 @@ def test_goals_decide_who_is_best(tmp_path):
         rf.evolve(problems, goals=(1.0, 2.0, 3.0), **SMALL)
 
 
-def test_a_race_of_a_crowd_halves_it_and_doubles_the_repeats(tmp_path):
-    settings = {**SMALL, "first": 16, "generations": 3, "repeats": 4, "finalists": 2}
-    evolution = rf.evolve(sphere(), store=tmp_path / "race.db", method="race", **settings)
+def test_halving_halves_the_population_and_doubles_the_repeats(tmp_path):
+    settings = {**SMALL, "initial_population": 16, "generations": 3, "repeats": 4, "finalists": 2}
+    evolution = rf.evolve(sphere(), store=tmp_path / "race.db", method="halving", **settings)
     assert [len(each.population) for each in evolution.generations] == [16, 8, 4]
     assert [int(each.repeats.max()) for each in evolution.generations] == [1, 2, 4]
     first = {heuristic.id for heuristic in evolution.generations[0].population[:8]}
     assert {heuristic.id for heuristic in evolution.generations[1].population} == first
-    assert evolution.progress.made == evolution.settings.most_runs(1) == 16 + 16 + 16 + 2 * 5
+    assert evolution.progress.new_runs == evolution.settings.max_runs(1) == 16 + 16 + 16 + 2 * 5
 
 
-def test_a_small_crowd_can_race():
-    settings = {**SMALL, "first": 3, "population": 50, "generations": 2, "repeats": 2, "finalists": 5}
-    evolution = rf.evolve(sphere(), method="race", **settings)
+def test_halving_of_a_small_population():
+    settings = {**SMALL, "initial_population": 3, "population": 50, "generations": 2, "repeats": 2, "finalists": 5}
+    evolution = rf.evolve(sphere(), method="halving", **settings)
     assert [len(each.population) for each in evolution.generations] == [3, 3]
-    assert evolution.progress.made == evolution.settings.most_runs(1) == 3 + 6 + 3 * 5
+    assert evolution.progress.new_runs == evolution.settings.max_runs(1) == 3 + 6 + 3 * 5
 
 
-def test_children_of_unlike_parents_and_of_like_ones_are_all_heuristics():
+def test_children_of_any_parents_belong_to_the_grammar():
     grammar, rng = rf.grammar("extended"), np.random.default_rng(1)
     trees = [grammar.random(rng) for _ in range(60)]
     shared = set()
     for one, other in pairwise(trees):
-        cuts = grammar.cuts_of(one, other)
+        cuts = grammar.crossover_points_of(one, other)
         same = type(one.outer) is type(other.outer)
         assert any(len(cut) > 1 and cut[0] == "outer" for cut in cuts) == (same and len(vars(one.outer)) > 0)
         shared.add(same)
         for cut in cuts:
-            child = combine(one, other, cut)
+            child = crossover(one, other, cut)
             assert grammar.holds(child)
             assert grammar.holds(mutate(child, cut, grammar, rng))
     assert shared == {True, False}
@@ -602,36 +634,36 @@ def test_children_of_unlike_parents_and_of_like_ones_are_all_heuristics():
     [
         ({"criterion": "best"}, "choice for `criterion`"),
         ({"method": "guess"}, "choice for `method`"),
-        ({"tie": 2}, "tie must be a number from 0 to 1"),
-        ({"fresh": "yes"}, "fresh must be True or False"),
+        ({"tie_threshold": 2}, "tie_threshold must be a number from 0 to 1"),
+        ({"resample_instances": "yes"}, "resample_instances must be True or False"),
         ({"goals": (1.0,)}, "got 1 for sphere-.*a single problem"),
         ({"goals": 3.0}, "goals must be numbers, one for each problem; got 3.0"),
         ({"goals": ["a", "b"]}, "goals must be numbers"),
-        ({"goals": (1.0, 0.0)}, "finite and not 0"),
-        ({"goals": (1.0, 2.0), "margin": 0.0}, "margin must be a number above 0 and at most 1; got 0.0"),
-        ({"goals": (1.0, 2.0), "criterion": "sizes"}, "criterion 'sizes' and tie 0 beside goals"),
+        ({"goals": (1.0, 0.0)}, "finite and nonzero"),
+        ({"goals": (1.0, 2.0), "goal_margin": 0.0}, "goal_margin must be positive; got 0"),
+        ({"goals": (1.0, 2.0), "criterion": "regret"}, "criterion 'regret' and tie_threshold 0 together with goals"),
     ],
 )
-def test_new_settings_are_checked(wrong, said):
+def test_settings_added_later_are_checked(wrong, said):
     with pytest.raises(RobustforgeError, match=said):
         rf.evolve(sphere(), **{**SMALL, **wrong})
 
 
-def test_an_evolution_can_start_with_what_is_known(tmp_path):
+def test_initial_heuristics_join_the_first_generation(tmp_path):
     known = rf.heuristic("champion/30d/sphere")
     small = {**SMALL, "grammar": "paper", "generations": 1, "population": 5}
     path = tmp_path / "s.db"
-    evolution = rf.evolve(sphere(), store=path, start=["champion/30d/sphere", known], **small)
+    evolution = rf.evolve(sphere(), store=path, initial_heuristics=["champion/30d/sphere", known], **small)
     alone = rf.evolve(sphere(), **small)
     assert known in evolution.population
     assert len(set(evolution.population) & set(alone.population)) == 4  # the others are random, and the same
-    assert rf.evolve(sphere(), store=path, start=known, **small).progress.made == 0
-    with pytest.raises(StoreError, match="start"):
+    assert rf.evolve(sphere(), store=path, initial_heuristics=known, **small).progress.new_runs == 0
+    with pytest.raises(StoreError, match="initial_heuristics is"):
         rf.evolve(sphere(), store=path, **small)
-    with pytest.raises(EvolutionError, match="must be of its grammar"):
-        rf.evolve(sphere(), start="champion/30d/extended", **small)
-    with pytest.raises(EvolutionError, match="room for what it starts with"):
-        rf.evolve(sphere(), start=rf.heuristics()[:6], **small)
+    with pytest.raises(EvolutionError, match="must belong to the grammar"):
+        rf.evolve(sphere(), initial_heuristics="champion/30d/extended", **small)
+    with pytest.raises(EvolutionError, match="must fit into the first generation"):
+        rf.evolve(sphere(), initial_heuristics=rf.heuristics()[:6], **small)
 
 
 def test_a_vectorized_objective_is_called_for_many_points_at_once():

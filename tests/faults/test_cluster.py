@@ -1,4 +1,4 @@
-"""An evolution on a Dask cluster: the same rows, also when a worker is killed in the middle of a generation."""
+"""An evolution on a Dask cluster: the same rows, also if a worker is killed during a generation."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 import robustforge as rf
-from conftest import stored, timeless
 from robustforge.cli import main
 from robustforge.store import Store
+from shared import stored, timeless
 
 distributed = pytest.importorskip("distributed")
 
@@ -51,8 +51,8 @@ def test_the_command_line_uses_a_cluster(cluster, reference, tmp_path):
     assert timeless(stored(tmp_path / "c.db")) == reference
 
 
-def test_a_worker_that_is_killed_in_a_generation_changes_nothing(cluster, reference, tmp_path, monkeypatch):
-    whole, stores = Store.add, []
+def test_a_worker_killed_during_a_generation_changes_nothing(cluster, reference, tmp_path, monkeypatch):
+    whole, stores = Store.add_runs, []
     with distributed.Client(cluster, set_as_default=False) as client:
         pids = list(client.run(os.getpid).values())
         assert len(pids) == 2
@@ -63,7 +63,7 @@ def test_a_worker_that_is_killed_in_a_generation_changes_nothing(cluster, refere
                 os.kill(pids[0], signal.SIGKILL)
             return whole(self, experiment, runs)
 
-        monkeypatch.setattr(Store, "add", killing)
+        monkeypatch.setattr(Store, "add_runs", killing)
         evolution = rf.evolve(problem(), store=tmp_path / "k.db", executor=client.get_executor(pure=False), **SETTINGS)
     assert evolution.finished
     assert len(stores) > 4
@@ -92,8 +92,9 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_an_objective_that_kills_dask_workers_fails_alone(tmp_path):
-    """Dask itself would try each deadly task on four workers, and blame what waits on them, too.
+    """Dask itself would retry each fatal task on four workers, and fail the tasks queued on them, too.
 
     Now and then Dask loses a task whose worker died, and waits for it forever; then the same call goes on.
     """

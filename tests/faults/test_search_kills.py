@@ -1,4 +1,4 @@
-"""Searches on users' models whose processes are killed, and models that misbehave: the answer is as if nothing was."""
+"""Killed searches, killed models and misbehaving models: the result is that of an undisturbed search."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ import pytest
 
 from processes import alive, gone
 from robustforge.errors import ObjectiveError, StoreError
-from robustforge.model.problem_file import read_problem_file
-from robustforge.model.workforce import workforce
-from robustforge.search import Search, answer_of
+from robustforge.simulator.problem_file import read_problem_file
+from robustforge.simulator.worker_pool import model_workers
+from robustforge.solver import StoredSearch, solution_from_result
 from robustforge.store import SEARCH, Store
 
-KILLS, BUDGET = 20, 80
+KILLS, BUDGET = int(os.environ.get("ROBUSTFORGE_TEST_KILLS", "10")), 80
 HEAD = f"""\
 name = "bowl"
 budget = {BUDGET}
@@ -67,7 +67,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def stored(path):
-    """All rows of the search in a store, by number; none while there is no store."""
+    """All rows of the search in a store, by number; empty until the store exists."""
     try:
         with Store.read(path) as store:
             return {row.number: row for row in store.evaluations(store.experiment("bowl", SEARCH))}
@@ -80,14 +80,14 @@ def timeless(rows):
 
 
 def lines(path):
-    """What a model has noted: all whole lines."""
+    """The complete lines of a model's log."""
     return [line.split() for line in path.read_text().split("\n")[:-1]] if path.exists() else []
 
 
-def solved(file, path, workers=1, notice=lambda search: None):
-    """Solve in this process; returns the answer, and the rows."""
-    with Store.open(path, durable=True) as store, workforce(file.model, workers, Path(f"{path}-runs")) as submit:
-        answer = answer_of(file, Search.open(file, store).solve(submit, notice))
+def solved(file, path, workers=1, callback=lambda search: None):
+    """Solve in this process; return the solution and the rows."""
+    with Store.open(path, durable=True) as store, model_workers(file.model, workers, Path(f"{path}-runs")) as submit:
+        answer = solution_from_result(file, StoredSearch.open(file, store).solve(submit, callback))
     return answer, stored(path)
 
 
@@ -95,7 +95,7 @@ def solved(file, path, workers=1, notice=lambda search: None):
 
 
 @pytest.mark.parametrize(("kind", "workers"), [("command", 1), ("command", 2), ("function", 2)])
-def test_twenty_kills_at_random_moments_change_nothing(folder, forks, kind, workers):
+def test_kills_at_random_times_change_nothing(folder, forks, kind, workers):
     file = read_problem_file(folder / f"{kind}.toml")
     whole, undisturbed = solved(file, folder / "undisturbed.db", workers)
     assert len(undisturbed) == BUDGET
@@ -104,19 +104,19 @@ def test_twenty_kills_at_random_moments_change_nothing(folder, forks, kind, work
     solve = ["solve", file.path, "--store", path, "--workers", workers, "-o", answer]
     rng = np.random.default_rng(workers)
     before: dict = {}
-    for moment in np.sort(rng.integers(0, BUDGET - 25, KILLS)):
+    for threshold in np.sort(rng.integers(0, BUDGET - 25, KILLS)):
         already = len(lines(log))
         child = forks.start(*solve, folder=folder)
         deadline = time.monotonic() + 30
-        while len(lines(log)) < moment + already - len(before) and time.monotonic() < deadline:
+        while len(lines(log)) < threshold + already - len(before) and time.monotonic() < deadline:
             time.sleep(0.002)
         time.sleep(float(rng.uniform(0.0, 0.06)))
         os.kill(child, signal.SIGKILL)
         assert forks.wait() == -signal.SIGKILL, "it ended before it was killed: slow the setting down"
         after = stored(path)
-        assert all(after.get(number) == row for number, row in before.items())  # to the bit, timings included
-        assert not points(lines(log)[already:]) & seen(file, before)  # what was stored is not run again
-        assert seen(file, after) <= points(lines(log))  # and what is stored was run
+        assert all(after.get(number) == row for number, row in before.items())  # exactly, timings included
+        assert not points(lines(log)[already:]) & logged_points(file, before)  # stored runs are not repeated
+        assert logged_points(file, after) <= points(lines(log))  # and all stored points were run
         before = after
     assert 0 < len(before) < BUDGET
     forks.start(*solve, folder=folder)
@@ -126,8 +126,8 @@ def test_twenty_kills_at_random_moments_change_nothing(folder, forks, kind, work
     assert timeless(rows) == timeless(undisturbed)
     record = json.loads(answer.read_text())
     assert (record["design"], record["worst"], record["nominal"]) == (whole.design, whole.worst, whole.nominal)
-    assert BUDGET <= len(lines(log)) <= BUDGET + KILLS * workers
-    assert points(lines(log)) == seen(file, rows)
+    assert BUDGET <= len(lines(log)) <= BUDGET + 2 * KILLS * workers  # a run under way, and one not stored yet
+    assert points(lines(log)) == logged_points(file, rows)
     left = {each.name for each in folder.glob("killed.db*")}
     assert left - {"killed.db-runs"} == {"killed.db"}
 
@@ -137,17 +137,17 @@ def points(noted):
     return {(a, b) for _, a, b in noted}
 
 
-def seen(file, rows):
-    """The points of stored rows as the model has seen them."""
+def logged_points(file, rows):
+    """The points of stored rows, as the model logs them."""
     decoded = (file.variables.decode(np.array(row.x)) for row in rows.values())
     return {tuple(map(repr, values.values())) for values in decoded}
 
 
-def test_no_folder_of_a_run_is_left_by_a_search_that_was_killed(folder, forks):
+def test_a_killed_search_leaves_no_folders_of_runs(folder, forks):
     solve = ["solve", folder / "command.toml", "--store", folder / "killed.db", "--budget", 30]
-    for moment in (3, 9):
+    for threshold in (3, 9):
         child = forks.start(*solve, folder=folder)
-        while len(lines(folder / "begun")) < moment:
+        while len(lines(folder / "begun")) < threshold:
             time.sleep(0.002)
         os.kill(child, signal.SIGKILL)
         forks.wait()
@@ -156,20 +156,20 @@ def test_no_folder_of_a_run_is_left_by_a_search_that_was_killed(folder, forks):
     assert not (folder / "killed.db-runs").exists()
 
 
-def test_a_kill_just_before_a_failure_is_taken_back(folder, monkeypatch):
-    """Under raise what fails is stored, and taken back once the batch is complete: a kill may come between."""
+def test_a_kill_before_a_failed_run_is_deleted(folder, monkeypatch):
+    """Under "raise" a failed run is stored, and deleted once the batch is complete; a kill may come between."""
     broken = SHELL.replace("echo $value", "[ -e $3/broken ] && exit 7; echo $value")
     (folder / "model.sh").write_text(broken.replace("sleep 0.01\n", ""))
     (folder / "command.toml").write_text('on_failure = "raise"\n' + HEAD.replace(str(BUDGET), "30") + COMMAND)
     (folder / "broken").touch()
     file, path = read_problem_file(folder / "command.toml"), folder / "killed.db"
-    monkeypatch.setattr("robustforge.search.search.HOPELESS", 99)
+    monkeypatch.setattr("robustforge.solver.stored_search.MAX_FAILED_RUNS", 99)
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "forget_evaluation", lambda *arguments: signal.raise_signal(signal.SIGINT))
+        patch.setattr(Store, "delete_evaluation", lambda *arguments: signal.raise_signal(signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
             solved(file, path)
     (folder / "broken").unlink()
-    with contextlib.suppress(ObjectiveError):  # it may be told once
+    with contextlib.suppress(ObjectiveError):  # the failure may be reported once more
         solved(file, path)
     answer, rows = solved(file, path)
     assert (answer.runs, answer.failures, len(rows)) == (30, 0, 30)
@@ -178,20 +178,20 @@ def test_a_kill_just_before_a_failure_is_taken_back(folder, monkeypatch):
 # --- the models are killed
 
 
-def shoot(begun, targets, shots, stop):
-    """Kill the models with these numbers in the order of their start, each once, a moment after it began."""
+def kill_models(begun, indices, killed, stop):
+    """Kill the models with these indices in the order of their start, each once, shortly after its start."""
     rng = np.random.default_rng(5)
-    for target in targets:
-        while len(noted := lines(begun)) - len(shots) <= target:
+    for index in indices:
+        while len(noted := lines(begun)) - len(killed) <= index:
             if stop.is_set():
                 return
             time.sleep(0.001)
         which, pid = noted[-1]
         time.sleep(float(rng.uniform(0.0, 0.008)))
         with contextlib.suppress(ProcessLookupError):  # it had ended
-            if which not in shots:
+            if which not in killed:
                 os.kill(int(pid), signal.SIGKILL)
-                shots.append(which)
+                killed.append(which)
 
 
 @pytest.mark.parametrize(("kind", "workers"), [("command", 1), ("command", 2), ("function", 1)])
@@ -200,17 +200,17 @@ def test_models_that_are_killed_are_run_once_more(folder, kind, workers):
     whole, undisturbed = solved(file, folder / "undisturbed.db", workers)
     begun = folder / "begun"
     begun.unlink()
-    targets = np.arange(KILLS) * 4 + np.random.default_rng(1).integers(0, 2, KILLS)  # never the same one twice
-    shots, stop = [], threading.Event()
-    killer = threading.Thread(target=shoot, args=(begun, targets.tolist(), shots, stop))
+    indices = np.arange(KILLS) * 4 + np.random.default_rng(1).integers(0, 2, KILLS)  # each at most once
+    killed, stop = [], threading.Event()
+    killer = threading.Thread(target=kill_models, args=(begun, indices.tolist(), killed, stop))
     killer.start()
     try:
         answer, rows = solved(file, folder / "shot.db", workers)
     finally:
         stop.set()
         killer.join()
-    assert len(shots) > KILLS / 2
-    assert len(lines(begun)) > BUDGET  # some were hit
+    assert len(killed) > KILLS / 2
+    assert len(lines(begun)) > BUDGET  # some were killed
     assert answer == whole
     assert timeless(rows) == timeless(undisturbed)
     assert not (folder / "shot.db-runs").exists()
@@ -220,7 +220,7 @@ def test_models_that_are_killed_are_run_once_more(folder, kind, workers):
 
 
 def misbehaving(folder, script, limit=0.5, budget=20):
-    """A problem whose model is a script that knows the number of its run as $n."""
+    """A problem whose model is a script with the number of its run in $n."""
     text = f"n=${{4##*/}}; n=${{n%%.*}}; n=${{n%%-*}}; n=${{n#00000}}; n=${{n#0000}}\n{script}\n"
     (folder / "model.sh").write_text(text)
     path = folder / "odd.toml"
@@ -236,31 +236,31 @@ def failures(rows):
 def test_models_that_hang(folder, workers):
     hang = "trap '' TERM INT; sleep 60 & echo $$ $! >> $3/pids; while :; do wait; done"
     file = misbehaving(folder, f"case $n in 3|7) {hang};; esac\necho $1")
-    begin = time.monotonic()
+    start = time.monotonic()
     answer, rows = solved(file, folder / "odd.db", workers)
-    assert time.monotonic() - begin < 15
+    assert time.monotonic() - start < 15
     assert failures(rows) == dict.fromkeys((3, 7), "it took longer than 0.5 s")
     assert (answer.runs, answer.failures, answer.success) == (20, 2, True)
     assert all(map(gone, [pid for line in lines(folder / "pids") for pid in line]))
 
 
-def test_models_that_leave_somebody_behind(folder):
-    """A grandchild that holds the output open holds nothing up, and ends with its parent."""
+def test_models_that_leave_a_child_behind(folder):
+    """A grandchild that keeps the output open delays nothing, and ends with its parent."""
     file = misbehaving(folder, "sleep 60 & echo $! >> $3/pids; echo $1", limit=30)
-    begin = time.monotonic()
+    start = time.monotonic()
     _, rows = solved(file, folder / "odd.db", 2)
-    assert time.monotonic() - begin < 20
+    assert time.monotonic() - start < 20
     assert not failures(rows)
     pids = [line[0] for line in lines(folder / "pids")]
     assert len(pids) == 20
     assert all(map(gone, pids))
 
 
-def test_models_that_leave_somebody_out_of_reach(folder):
+def test_models_that_leave_a_process_in_another_session(folder):
     file = misbehaving(folder, "[ $n = 4 ] && { setsid sleep 60 & echo $! >> $3/pids; sleep 0.1; }; echo $1", limit=30)
-    begin = time.monotonic()
+    start = time.monotonic()
     _, rows = solved(file, folder / "odd.db")
-    assert time.monotonic() - begin < 20
+    assert time.monotonic() - start < 20
     assert not failures(rows)
     ((pid,),) = lines(folder / "pids")
     assert alive(pid)
@@ -284,13 +284,13 @@ def test_models_that_print_garbage(folder):
     found = failures(rows)
     assert list(found) == [1, 2, 8]
     assert all("no number on the last line" in found[number] for number in (1, 2))
-    assert found[8] == "its output is empty"
+    assert found[8] == "the output is empty"
     assert rows[1].tail.startswith("x\0y��")
     with Store.read(folder / "odd.db") as store:
         json.dumps([row.tail for row in store.evaluations(store.experiment("bowl", SEARCH))]).encode()
 
 
-def test_models_that_are_random_still_come_to_an_end(folder):
+def test_searches_on_random_models_end(folder):
     file = misbehaving(folder, "od -An -N2 -tu2 /dev/urandom", limit=30, budget=30)
 
     def stop(search):
@@ -345,8 +345,8 @@ def test_functions_that_misbehave(folder):
     answer, rows = solved(read_problem_file(folder / "odd.toml"), folder / "odd.db")
     found = failures(rows)
     words = {
-        1: "0.5 s", 2: "exit code 3", 3: "4", 4: "SIGSEGV", 6: "ValueError: [/bold]", 7: "no real number",
-        8: "NaN", 9: "0.5 s", 10: "no real number", 12: "no real number", 13: "too large",
+        1: "0.5 s", 2: "exit code 3", 3: "4", 4: "SIGSEGV", 6: "ValueError: [/bold]", 7: "not a real number",
+        8: "NaN", 9: "0.5 s", 10: "not a real number", 12: "not a real number", 13: "too large",
     }  # fmt: skip
     assert list(found) == list(words)
     assert all(words[number] in found[number] for number in words), found
@@ -365,7 +365,7 @@ def bowl(a, b):
 """
 
 
-def test_functions_whose_complaint_is_no_text(folder):
+def test_functions_whose_exception_is_not_valid_unicode(folder):
     (folder / "bowls.py").write_text(NO_TEXT)
     (folder / "odd.toml").write_text(HEAD.replace(str(BUDGET), "20") + FUNCTION)
     _, rows = solved(read_problem_file(folder / "odd.toml"), folder / "odd.db")

@@ -8,14 +8,14 @@ import math
 import sys
 
 import numpy as np
-from numba import njit
 
 import robustforge as rf
-from robustforge.core import elementary
+from robustforge.core import portable_math
+from robustforge.core.compiler import compiled
 from robustforge.core.random import in_unit_ball, normal, stream
 from robustforge.evolution.distributions import chi2_sf, t_quantile
-from robustforge.model.variables import Tolerance, Variable
-from robustforge.problem.held_out import ALL
+from robustforge.robust_problem.held_out import ALL
+from robustforge.simulator.variables import Tolerance, Variable
 
 VARIANTS = ("original", "shifted", "rotated", "shifted-rotated")
 FEW = {
@@ -33,18 +33,18 @@ def bits(*values):
     return hashlib.sha256(b"".join(arrays)).hexdigest()[:16]
 
 
-@njit
+@compiled
 def values_of_all(x, y):
     out = np.empty((9, x.size))
     for i in range(x.size):
-        out[0, i] = elementary.exp(x[i])
-        out[1, i] = elementary.exp2(x[i])
-        out[2, i] = elementary.log(abs(x[i]))
-        out[3, i] = elementary.log1p(abs(x[i]))
-        out[4, i] = elementary.power(abs(x[i]), y[i])
-        out[5, i] = elementary.sin(x[i])
-        out[6, i] = elementary.cos(x[i])
-        out[7, i] = elementary.cosine(x[i])
+        out[0, i] = portable_math.exp(x[i])
+        out[1, i] = portable_math.exp2(x[i])
+        out[2, i] = portable_math.log(abs(x[i]))
+        out[3, i] = portable_math.log1p(abs(x[i]))
+        out[4, i] = portable_math.power(abs(x[i]), y[i])
+        out[5, i] = portable_math.sin(x[i])
+        out[6, i] = portable_math.cos(x[i])
+        out[7, i] = portable_math.cosine(x[i])
         out[8, i] = y[i] * x[i] + x[i]  # not in one operation, where there is one
     return out
 
@@ -54,7 +54,7 @@ def elementary_functions():
     return [bits(row) for row in values_of_all(x, y / 100.0)]
 
 
-@njit
+@compiled
 def draws(r, count):
     out, active = np.empty((count, 6)), np.arange(5)
     for k in range(count):
@@ -82,7 +82,7 @@ def grammars():
     rng = np.random.default_rng(3)
     extended = rf.grammar("extended")
     drawn = [extended.random(rng) for _ in range(100)]
-    return [each.id for each in drawn] + [extended.varied(each, rng).id for each in drawn]
+    return [each.id for each in drawn] + [extended.mutate_parameters(each, rng).id for each in drawn]
 
 
 def races():
@@ -104,14 +104,20 @@ def percentages():
     """Variables whose logarithm is searched."""
     variable = Variable("width", 0.5, 2000.0, Tolerance(3.0, 7.0, True))
     seen = [variable.encode(x) for x in (0.5, 7.5, 1000.0, 2000.0)]
-    return bits(seen, variable.reach, [variable.decode(x) for x in seen])
+    return bits(seen, variable.deviation, [variable.decode(x) for x in seen])
 
 
 def evolution():
     problems = [rf.problem("rastrigin", 4, "rotated", 1), rf.problem("branke", 4)]
     small = {"population": 8, "generations": 3, "repeats": 4, "budget": 150, "samples": 200, "final_repeats": 4}
     found = rf.evolve(
-        problems, grammar=rf.grammar("paper", only=FEW), workers=1, refinement=0.5, race=0.3, seed=4, **small
+        problems,
+        grammar=rf.grammar("paper", only=FEW),
+        workers=1,
+        parameter_mutation=0.5,
+        race_level=0.3,
+        seed=4,
+        **small,
     )
     return [found.champion.to_json(), [each.id for each in found.population]]
 

@@ -29,7 +29,7 @@ def answer(case: str) -> dict[str, object]:
     name, problem, dimension = CASES[case]
     chosen = rf.heuristic(name)
     if "in turn" in case:
-        chosen = chosen.replace(outer=chosen.outer.replace(order="in turn"))
+        chosen = chosen.replace(outer=chosen.outer.replace(update_order="asynchronous"))
     result = rf.minimize(rf.problem(problem, dimension), budget=500, heuristic=chosen, rng=42)
     return {
         "heuristic": chosen.id,

@@ -104,7 +104,7 @@ def test_the_stream_is_xoshiro256_plus_plus():
     assert first == [41943041, 58720359, 3588806011781223]
 
 
-def test_what_decides_a_stream():
+def test_seeds_of_a_stream():
     assert (random.stream(5) == random.stream(np.random.SeedSequence(5))).all()
     assert (random.stream(np.random.default_rng(1)) == random.stream(np.random.default_rng(1))).all()
     generator = np.random.default_rng(1)

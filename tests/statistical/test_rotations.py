@@ -11,7 +11,7 @@ from numba import njit
 from scipy import stats
 
 from robustforge.core.random import stream
-from robustforge.problem.functions import random_rotation
+from robustforge.robust_problem.test_functions import random_rotation
 
 COUNT = 4000
 SEED = 1
@@ -36,7 +36,7 @@ def coordinate(n):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 30, 300])
-def test_they_are_orthogonal(n):
+def test_rotations_are_orthogonal(n):
     q = rotations(n, 1)[0]
     assert np.abs(q @ q.T - np.eye(n)).max() < 1e-12
     assert np.abs(q.T @ q - np.eye(n)).max() < 1e-12
@@ -52,14 +52,14 @@ def test_moments_of_the_entries(n):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10])
-def test_half_of_them_are_reflections(n):
+def test_half_of_the_rotations_are_reflections(n):
     signs = np.linalg.det(rotations(n))
     assert np.abs(signs) == pytest.approx(np.ones(COUNT), abs=1e-9)
     assert stats.binomtest(int((signs > 0).sum()), COUNT).pvalue > LEVEL
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 10])
-def test_what_they_make_of_any_direction_is_uniform(n):
+def test_a_rotated_direction_is_uniform(n):
     """Of each unit vector, of the diagonal, and of random directions, seen along such directions; rows likewise."""
     q = rotations(n)
     directions = [*np.eye(n), np.ones(n) / np.sqrt(n)]
@@ -85,7 +85,7 @@ def test_a_fixed_rotation_changes_nothing(n):
             assert stats.ks_2samp(one, two).pvalue > LEVEL
 
 
-def test_columns_are_independent_but_for_being_at_right_angles():
+def test_columns_are_independent_apart_from_orthogonality():
     """In three dimensions, the angle of the second column around the first is uniform."""
     q = rotations(3)
     first, second = q[:, :, 0], q[:, :, 1]

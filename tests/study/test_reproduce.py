@@ -5,7 +5,6 @@ The whole of the smallest scale takes a minute; here are two problems in three v
 
 from __future__ import annotations
 
-import importlib
 import shutil
 from dataclasses import replace
 
@@ -13,27 +12,28 @@ import numpy as np
 import pytest
 
 import robustforge as rf
-from robustforge.analysis import archive, read_evidence
-from robustforge.assessment import process
+from robustforge.analysis import read_dataset, results_folder
+from robustforge.assessment import runner
 from robustforge.errors import StoreError, UnknownNameError
-from robustforge.evolution.fitness import losses
-from robustforge.heuristic.tree import nodes
-from robustforge.problem import problems
+from robustforge.evolution.api import make_settings
+from robustforge.evolution.fitness import goal_loss
+from robustforge.representation.derivation_tree import nodes
+from robustforge.representation.letter import interpretation_name
+from robustforge.robust_problem.problem import problems
 from robustforge.store import Store
-from robustforge.study import cases, reproduce, scales, tables
+from robustforge.study import api as study
+from robustforge.study import cases, reproduce, scales, study_tables
 from robustforge.study.cases import COMPARATORS, Case
-
-study = importlib.import_module("robustforge.study.reproduce")  # `robustforge.study.reproduce` is the function
 
 TWO = ("sphere", "rastrigin")
 TINY = replace(
     scales.SCALES["smoke"],
-    breeding={"population": 3, "generations": 2, "repeats": 2, "budget": 60, "samples": 20, "final_repeats": 2},
-    again={"3d/general": {"goals": (4.0, 30.0)}},
-    sequels={
+    evolution={"population": 3, "generations": 2, "repeats": 2, "budget": 60, "samples": 20, "final_repeats": 2},
+    overrides={"3d/general": {"goals": (4.0, 30.0)}},
+    second_stages={
         "3d/general": {
-            "margin": 0.04,
-            "start": 1,
+            "goal_margin": 0.04,
+            "initial_heuristics": 1,
             "population": 3,
             "generations": 1,
             "repeats": 1,
@@ -43,12 +43,12 @@ TINY = replace(
             "final_repeats": 1,
         }
     },
-    literal=("3d/general",),
+    letter_field_cases=("3d/general",),
     tuning={"population": 3, "generations": 1, "repeats": 1, "budget": 60, "samples": 20, "final_repeats": 1},
     samples=200,
-    side_samples=100,
+    comparison_samples=100,
     budget=60,
-    rival_budget=90,
+    comparator_budgets=(90,),
 )
 
 
@@ -82,25 +82,25 @@ def rows(path):
             each.name: (each.champion, [repr(replace(run, seconds=0.0)) for run in store.runs(each)])
             for each in store.experiments()
         }
-        return evolutions, sorted(map(bare, store.assessed()))
+        return evolutions, sorted(map(bare, store.assessed_runs()))
 
 
 def published(folder):
     """What a folder of results says, but for the timings."""
-    found = read_evidence(folder)
-    outcomes = {each.name: replace(each, seconds=0.0, begun="", ended="") for each in found.outcomes}
+    found = read_dataset(folder)
+    records = {each.name: replace(each, seconds=0.0, started="", ended="") for each in found.evolutions}
     where = {
-        path.parent.relative_to(folder).as_posix(): sorted(map(bare, archive.read_assessed(path)))
-        for path in folder.rglob(archive.ASSESSED)
+        path.parent.relative_to(folder).as_posix(): sorted(map(bare, results_folder.read_assessed(path)))
+        for path in folder.rglob(results_folder.ASSESSED)
     }
-    return outcomes, where
+    return records, where
 
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     said = []
-    reproduce("smoke", folder / "s.db", folder / "results", announce=said.append)
+    reproduce("smoke", folder / "s.db", folder / "results", log=said.append)
     return folder, said
 
 
@@ -113,65 +113,72 @@ def copy(reference, tmp_path):
 @pytest.fixture
 def nothing_runs(monkeypatch):
     """Whoever runs anything falls over it."""
-    monkeypatch.setattr(process, "run_tasks", None)
-    monkeypatch.setattr("robustforge.evolution.process.run_trials", None)
+    monkeypatch.setattr(runner, "run_tasks", None)
+    monkeypatch.setattr("robustforge.evolution.runner.run_trials", None)
 
 
-def test_what_comes_out(reference):
+def test_the_result(reference):
     folder, said = reference
-    outcomes, where = published(folder / "results")
-    bred = {"3d/sphere", "3d/rastrigin", "3d/general"}
-    assert set(outcomes) == bred | {"3d/general/sequel", "3d/comparator/rpso+dd"}
-    assert all(outcome.finished for outcome in outcomes.values())
-    assert outcomes["3d/general"].problems == ("sphere-3d", "rastrigin-3d")
+    records, where = published(folder / "results")
+    evolved = {"3d/sphere", "3d/rastrigin", "3d/general"}
+    assert set(records) == evolved | {"3d/general/sequel", "3d/comparator/rpso+dd"}
+    assert all(record.finished for record in records.values())
+    assert records["3d/general"].problems == ("sphere-3d", "rastrigin-3d")
     champions = {"3d/sphere": 3, "3d/rastrigin": 3, "3d/general": 6}  # runs x problems
     side = 2 * (2 + 2) + 2 * 2 + 2 * 2 * 2  # general and comparator, the single ones, and controls
     counts = {**champions, "3d/comparison": side, "3d/variants": 2 + 2 * 1}
     assert {name: len(found) for name, found in where.items()} == counts
     with Store.read(folder / "s.db") as store:
-        assert len(store.assessed()) == sum(counts.values())
-    assert said[0] == "3d/sphere: breeding"
+        assert len(store.assessed_runs()) == sum(counts.values())
+    assert said[0] == "3d/sphere: evolving"
     assert any("3d/variants: 1 runs of centre, random" in line for line in said)
 
 
-def test_a_sequel_starts_with_the_best_of_the_first_evolution_and_its_champion_counts(reference):
+def test_a_second_stage_starts_from_the_best_of_the_first_and_its_champion_counts(reference):
     results, case = reference[0] / "results", Case(3, "general")
-    first, sequel = (archive.read_outcome(results / name) for name in (case.name, case.sequel))
-    means = np.array([bred.means for bred in first.bred if bred.runs >= 4])  # of two generations
-    best = [bred for bred in first.bred if bred.runs >= 4][int(np.argmin(losses(means, (4.0, 30.0), 0.04)))]
-    assert sequel.settings["start"] == [best.heuristic.id]
-    assert sequel.settings["goals"] == first.settings["goals"] == [4.0, 30.0]
-    assert {run.contestant for run in archive.read_assessed(results / case.name / archive.ASSESSED)} == {
-        sequel.champion.id
+    first, second = (results_folder.read_evolution(results / name) for name in (case.name, case.second_stage))
+    means = np.array([evolved.means for evolved in first.heuristics if evolved.runs >= 4])  # of two generations
+    best = [evolved for evolved in first.heuristics if evolved.runs >= 4][
+        int(np.argmin(goal_loss(means, (4.0, 30.0), 0.04)))
+    ]
+    assert second.settings["start"] == [best.heuristic.id]
+    assert second.settings["goals"] == first.settings["goals"] == [4.0, 30.0]
+    assert {run.contestant for run in results_folder.read_assessed(results / case.name / results_folder.ASSESSED)} == {
+        second.champion.id
     }
-    assert tables.bred(results, case) == sequel.champion
-    assert tables.bred(results, Case(3, "sphere")) == archive.read_outcome(results / "3d/sphere").champion
+    assert study_tables.champion_of(results, case) == second.champion
+    assert (
+        study_tables.champion_of(results, Case(3, "sphere"))
+        == results_folder.read_evolution(results / "3d/sphere").champion
+    )
 
 
 def letters(heuristic: rf.Heuristic) -> tuple[bool, bool]:
     """Whether particles move in turn, and whether neighbours are others."""
-    return heuristic.outer.order == "in turn", not getattr(heuristic.outer.network, "itself", False)
+    return heuristic.outer.is_asynchronous, not getattr(heuristic.outer.network, "include_self", False)
 
 
-def test_cases_are_bred_to_the_letter_where_the_scale_says_so(reference):
-    outcomes, _ = published(reference[0] / "results")
-    bred = {name: [letters(each.heuristic) for each in outcome.bred] for name, outcome in outcomes.items()}
-    literal = {name for name, found in bred.items() if all(found == (True, True) for found in found)}
+def test_cases_follow_the_paper_literally_where_the_scale_says_so(reference):
+    records, _ = published(reference[0] / "results")
+    evolved = {name: [letters(each.heuristic) for each in record.heuristics] for name, record in records.items()}
+    literal = {name for name, found in evolved.items() if all(found == (True, True) for found in found)}
     assert literal == {"3d/general", "3d/general/sequel"}
-    assert not any(in_turn for name, found in bred.items() if name not in literal for in_turn, _ in found)
+    assert not any(in_turn for name, found in evolved.items() if name not in literal for in_turn, _ in found)
 
 
-def test_heuristics_that_a_case_starts_with_are_to_the_letter_too():
-    case, small = Case(30, "general"), scales.SCALES["small"]
-    start = small.settings(case)["start"]
+def test_initial_heuristics_of_a_literal_case_are_literal_too():
+    case, tuned = Case(30, "general"), scales.SCALES["tuned"]
+    start = tuned.settings(case)["initial_heuristics"]
     assert all(letters(each) == (True, True) for each in start)
-    assert all(small.grammar(case).holds(each) for each in start)
-    as_before = start[-1].outer.replace(order="together", network=start[-1].outer.network.replace(itself=True))
+    assert all(tuned.grammar(case).holds(each) for each in start)
+    as_before = start[-1].outer.replace(
+        update_order="synchronous", network=start[-1].outer.network.replace(include_self=True)
+    )
     assert start[-1].replace(outer=as_before) == rf.heuristic("paper/30d/general")
 
 
-def test_everybody_is_assessed_by_name_and_budget(reference):
-    runs = read_evidence(reference[0] / "results" / "3d").assessed
+def test_contestants_are_assessed_with_their_names_and_budgets(reference):
+    runs = read_dataset(reference[0] / "results" / "3d").assessed_runs
     assert {(run.name, run.budget) for run in runs} == {
         ("champion/3d/sphere", 60),
         ("champion/3d/rastrigin", 60),
@@ -187,21 +194,21 @@ def test_everybody_is_assessed_by_name_and_budget(reference):
 def test_a_second_call_runs_nothing_and_changes_nothing(copy, nothing_runs):
     before = {path: path.read_bytes() for path in (copy / "results").rglob("*") if path.is_file()}
     store = (copy / "s.db").read_bytes()
-    reproduce("smoke", copy / "s.db", copy / "results", announce=lambda line: None)
+    reproduce("smoke", copy / "s.db", copy / "results", log=lambda line: None)
     assert {path: path.read_bytes() for path in (copy / "results").rglob("*") if path.is_file()} == before
     assert (copy / "s.db").read_bytes() == store
 
 
 def test_results_alone_are_enough(copy, nothing_runs):
     before = published(copy / "results")
-    reproduce("smoke", copy / "empty.db", copy / "results", announce=lambda line: None)
+    reproduce("smoke", copy / "empty.db", copy / "results", log=lambda line: None)
     assert published(copy / "results") == before
     assert rows(copy / "empty.db")[1] == rows(copy / "s.db")[1]
     assert rows(copy / "empty.db")[0] == {}
 
 
 def test_a_store_alone_is_enough(copy, nothing_runs):
-    reproduce("smoke", copy / "s.db", copy / "again", announce=lambda line: None)
+    reproduce("smoke", copy / "s.db", copy / "again", log=lambda line: None)
     assert published(copy / "again") == published(copy / "results")
 
 
@@ -210,8 +217,8 @@ class Interrupted(Exception):  # noqa: N818
 
 
 @pytest.mark.parametrize("stop", [5, 40, 66, 95, 100, 119])
-def test_after_an_interruption_it_goes_on_and_runs_nothing_twice(reference, tmp_path, monkeypatch, stop):
-    kept, whole, whole_assessed = [], Store.add, Store.add_assessed
+def test_an_interrupted_study_resumes_and_repeats_nothing(reference, tmp_path, monkeypatch, stop):
+    kept, whole, whole_assessed = [], Store.add_runs, Store.add_assessed_runs
 
     def add(store, experiment, runs):
         whole(store, experiment, runs)
@@ -227,40 +234,42 @@ def test_after_an_interruption_it_goes_on_and_runs_nothing_twice(reference, tmp_
         if first < stop <= len(kept):
             raise Interrupted
 
-    monkeypatch.setattr(Store, "add", add)
-    monkeypatch.setattr(Store, "add_assessed", add_assessed)
+    monkeypatch.setattr(Store, "add_runs", add)
+    monkeypatch.setattr(Store, "add_assessed_runs", add_assessed)
     with pytest.raises(Interrupted):
-        reproduce("smoke", tmp_path / "s.db", tmp_path / "results", announce=lambda line: None)
+        reproduce("smoke", tmp_path / "s.db", tmp_path / "results", log=lambda line: None)
     assert len(kept) < 128
-    reproduce("smoke", tmp_path / "s.db", tmp_path / "results", announce=lambda line: None)
+    reproduce("smoke", tmp_path / "s.db", tmp_path / "results", log=lambda line: None)
     assert len(set(kept)) == len(kept) == 128
     assert rows(tmp_path / "s.db") == rows(reference[0] / "s.db")
     assert published(tmp_path / "results") == published(reference[0] / "results")
 
 
 def test_results_of_another_scale_are_refused(copy, monkeypatch, nothing_runs):
-    monkeypatch.setitem(scales.SCALES, "paper", replace(TINY, breeding={**TINY.breeding, "population": 4}))
-    with pytest.raises(StoreError, match=r"sphere was made with another population\. Name another folder"):
-        reproduce("paper", copy / "other.db", copy / "results", announce=lambda line: None)
+    monkeypatch.setitem(scales.SCALES, "paper", replace(TINY, evolution={**TINY.evolution, "population": 4}))
+    with pytest.raises(StoreError, match=r"sphere has different settings: population\. Name another folder"):
+        reproduce("paper", copy / "other.db", copy / "results", log=lambda line: None)
 
 
 def test_results_without_a_champion_are_refused(copy, nothing_runs):
     folder = copy / "results" / "3d" / "sphere"
-    archive.write_outcome(replace(archive.read_outcome(folder), champion=None, finished=False), folder)
-    with pytest.raises(StoreError, match="it is not finished"):
-        reproduce("smoke", copy / "s.db", copy / "results", announce=lambda line: None)
+    results_folder.write_evolution(
+        replace(results_folder.read_evolution(folder), champion=None, finished=False), folder
+    )
+    with pytest.raises(StoreError, match="sphere is not finished"):
+        reproduce("smoke", copy / "s.db", copy / "results", log=lambda line: None)
 
 
-def test_results_do_not_go_to_a_file(tmp_path):
+def test_results_cannot_be_a_file(tmp_path):
     (tmp_path / "results").write_text("mine")
     with pytest.raises(StoreError, match="results is a file"):
         reproduce("smoke", tmp_path / "s.db", tmp_path / "results")
     assert (tmp_path / "results").read_text() == "mine"
 
 
-def test_a_scale_that_is_none_is_refused(tmp_path):
-    with pytest.raises(UnknownNameError, match="'small'"):
-        reproduce("smal", tmp_path / "s.db", tmp_path / "results")
+def test_an_unknown_scale_is_refused(tmp_path):
+    with pytest.raises(UnknownNameError, match="'tuned'"):
+        reproduce("tunde", tmp_path / "s.db", tmp_path / "results")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -275,7 +284,7 @@ def structure(heuristic):
 
 @pytest.mark.parametrize("name", COMPARATORS)
 def test_a_comparator_keeps_the_structure_of_its_preset(name):
-    preset, grammar = rf.heuristic(name), Case(30, name).grammar
+    preset, grammar = rf.heuristic(name), Case(30, name).comparator_grammar("paper")
     rng = np.random.default_rng(1)
     drawn = [grammar.random(rng) for _ in range(20)]
     assert all(structure(each) == structure(preset) for each in drawn)
@@ -285,22 +294,51 @@ def test_a_comparator_keeps_the_structure_of_its_preset(name):
     assert Case(30, name).is_comparator
 
 
-def test_the_paper_has_22_cases_and_their_names_tell_them_apart():
+@pytest.mark.parametrize("case", cases.champions(), ids=lambda case: case.name)
+def test_the_letter_is_plain(case):
+    scale = scales.scale_of("letter")
+    settings = make_settings(scale.settings(case))
+    plain = {"population": 50, "generations": 40, "repeats": 20, "budget": 2000, "elites": 2, "tournament_size": 3}
+    plain |= {"race_level": 0, "parameter_mutation": 0, "goals": (), "initial_heuristics": (), "initial_population": 0}
+    plain |= {"criterion": "ranks", "method": "gp", "tie_threshold": 0, "finalists": 1}
+    assert {name: getattr(settings, name) for name in plain} == plain
+    assert case.name not in {*scale.overrides, *scale.second_stages, *scale.letter_field_cases}
+    assert interpretation_name(scale.grammar(case).random(np.random.default_rng(1))) == "letter"
+
+
+@pytest.mark.parametrize("case", cases.comparators(), ids=lambda case: case.name)
+def test_comparators_of_the_letter_have_its_interpretation_where_they_are_swarms(case):
+    letter, tuned = (scales.scale_of(name) for name in ("letter", "tuned"))
+    assert letter.settings(case) == tuned.settings(case)
+    is_single = case.target in ("descent-directions", "leh")
+    drawn = letter.grammar(case).random(np.random.default_rng(1))
+    assert interpretation_name(drawn) == ("default" if is_single else "letter")
+    assert (letter.grammar(case).fingerprint == tuned.grammar(case).fingerprint) == is_single
+
+
+def test_a_former_name_of_a_scale_is_accepted():
+    assert scales.scale_of("small") is scales.SCALES["tuned"]
+
+
+def test_the_paper_has_22_cases_with_distinct_names():
     every = (*cases.champions(), *cases.comparators())
     assert len(cases.champions()) == 22
     assert len(cases.comparators()) == 12
-    assert len({case.name for case in every}) == len({case.contestant for case in every}) == 34
+    assert len({case.name for case in every}) == len({case.contestant() for case in every}) == 34
     assert Case(30, "rastrigin").name == "30d/rastrigin"
     assert Case(100, "rpso+dd").name == "100d/comparator/rpso+dd"
-    assert Case(100, "rpso+dd").contestant == "comparator/100d/rpso+dd"
+    assert Case(100, "rpso+dd").contestant("letter") == "comparator/100d/rpso+dd"
+    assert Case(100, "sphere").contestant("letter") == "letter/100d/sphere"
     assert {case.target for case in cases.champions()} == {*problems(), "general"}
     assert {problem.dimension for case in every for problem in case.problems} == {30, 100}
 
 
-@pytest.mark.parametrize("name", ["smoke", "small", "paper"])
-def test_every_scale_makes_sense(name):
+@pytest.mark.parametrize("name", scales.SCALES)
+def test_every_scale_is_consistent(name):
     scale = scales.scale_of(name)
     for case in (*cases.champions(), *cases.comparators()):
         rf.evolution.Settings(**scale.settings(case))
     assert list(scale.stages) == sorted(scale.stages)
-    assert scale.stages[-1] >= max(scale.runs, scale.side_runs, scale.variant_runs)  # nobody is left short
+    assert scale.stages[-1] >= max(
+        scale.runs, scale.comparison_runs, scale.variant_runs
+    )  # every contestant gets all its runs

@@ -1,4 +1,4 @@
-"""`verify`: the sample is what it says, and the attack finds the worst case that is known from elsewhere.
+"""`verify`: the sample is uniform, and the attack finds worst cases that are known from independent computations.
 
 The truths are computed here from plain formulas of one variable, by dynamic programming over the squared radius, by
 sorting (sawtooth), or in closed form (sphere, heaviside); nothing of the attack is used.
@@ -14,13 +14,13 @@ import pytest
 from numba import njit
 
 import robustforge as rf
-from conftest import bowl
 from robustforge.errors import ObjectiveError, ProblemError
+from robustforge.verification.api import Verification, verify
 from robustforge.verification.knapsack import choose
 from robustforge.verification.neighbourhood import Neighbourhood
-from robustforge.verification.verify import Verification, verify
+from shared import bowl
 
-SAMPLES = 20_000
+SAMPLES = 5000
 
 
 def rastrigin(x):
@@ -138,17 +138,18 @@ def worst_heaviside(x, radius=1.0):
 
 
 def places(name, dimension):
-    """Two random points of the box, the reference point, and one beside it."""
+    """Two random points of the box, the reference point, one beside it; of 100 variables, the first and the last."""
     problem = rf.problem(name, dimension)
     rng = np.random.default_rng(dimension)
     reference = np.full(dimension, REFERENCES[name][dimension][0])
     aside = rng.standard_normal(dimension)
     aside *= 0.7 * problem.geometry.radii[0] / np.linalg.norm(aside)
-    return [*rng.uniform(problem.lower, problem.upper, (2, dimension)), reference, reference + aside]
+    found = [*rng.uniform(problem.lower, problem.upper, (2, dimension)), reference, reference + aside]
+    return found if dimension < 100 else [found[0], found[-1]]
 
 
 def checked(problem, x, **options):
-    """Verify, and check what must hold whatever the numbers are."""
+    """Verify, and check the invariants."""
     found = verify(problem, x, options.pop("samples", SAMPLES), options.pop("rng", 1), **options)
     for case in (found.sampled, found.attacked):
         if case is not None:
@@ -170,7 +171,7 @@ def test_attack_is_exact_on_sphere(dimension):
 
 @pytest.mark.parametrize("dimension", [30, 100])
 @pytest.mark.parametrize("name", sorted(TERMS))
-def test_attack_finds_the_worst_case_of_sums(name, dimension):
+def test_attack_finds_the_worst_case_of_additive_functions(name, dimension):
     problem = rf.problem(name, dimension)
     for x in places(name, dimension):
         truth, limit = worst_sum(name, x), limit_of_sum(name, x)
@@ -185,6 +186,7 @@ def test_attack_finds_the_worst_case_of_sawtooth(dimension):
     problem = rf.problem("sawtooth", dimension)
     for x in places("sawtooth", dimension):
         truth = worst_sawtooth(x)
+        # in 100 variables at least 0.99999 with 20 other seeds
         assert truth * 0.99 <= checked(problem, x).attacked.fun <= truth * (1 + 1e-6)
 
 
@@ -203,6 +205,7 @@ def test_attack_finds_the_worst_case_of_heaviside(dimension):
 def test_reference_optima(name, dimension):
     t, known = REFERENCES[name][dimension]
     found = checked(rf.problem(name, dimension), np.full(dimension, t))
+    # at most 0.0077 (Rosenbrock in 30 variables, others 0.0006) with 20 other seeds
     assert found.attacked.fun == pytest.approx(known, rel=0.015)
 
 
@@ -214,6 +217,7 @@ def test_no_design_is_better_than_the_known_optimum(name, dimension):
     rng = np.random.default_rng(dimension)
     near = np.clip(t + rng.normal(0.0, 0.2, dimension) * problem.geometry.radii, problem.lower, problem.upper)
     for x in (rf.minimize(problem, heuristic=f"paper/{dimension}d/{name}", rng=1).x, near):
+        # with 20 other sets of seeds always above by at least 0.055
         assert verify(problem, x, samples=2000, rng=1).attacked.fun >= known - 0.015 * abs(known)
 
 
@@ -233,7 +237,7 @@ def test_attack_on_rotated_problems(name, share):
     assert share * truth <= checked(problem, x, samples=100_000).attacked.fun <= 1.001 * truth
 
 
-def test_a_box_of_a_sum_is_attacked_coordinate_by_coordinate():
+def test_an_additive_function_on_a_box():
     for name in ("rastrigin", "multipeak-f2"):
         term, radius, together = TERMS[name]
         whole = rf.problem(name, 20)
@@ -245,7 +249,7 @@ def test_a_box_of_a_sum_is_attacked_coordinate_by_coordinate():
         assert checked(problem, x, samples=100).attacked.fun >= truth - 1e-3 * abs(truth)
 
 
-def test_a_box_of_a_rotated_bowl_is_worst_at_a_corner():
+def test_a_rotated_bowl_on_a_box_is_worst_at_a_corner():
     """Unequal sides, an exact variable, and all corners for comparison.
 
     Of 60 such bowls, the attack finds the worst corner of 58, and of one a corner with 0.91 of its value.
@@ -276,7 +280,7 @@ def test_an_ellipsoid_with_an_exact_variable():
 
 
 def test_points_are_clipped_if_that_is_the_policy():
-    problem = rf.Problem(bowl, [(1, 2)] * 5, rf.Ball(0.5), outside="clip")
+    problem = rf.Problem(bowl, [(1, 2)] * 5, rf.Ball(0.5), out_of_bounds="clip")
     x = np.array([1.0, 2.0, 2.0, 1.5, 1.0])
     found = checked(problem, x)
     for case in (found.sampled, found.attacked):
@@ -290,7 +294,7 @@ def test_nothing_outside_the_bounds_is_evaluated_under_shrink():
         assert (np.abs(x) <= 1.0 + 1e-12).all()
         return float(x @ x)
 
-    problem = rf.Problem(wary, [(-1, 1)] * 3, rf.Ball(0.25), outside="shrink")
+    problem = rf.Problem(wary, [(-1, 1)] * 3, rf.Ball(0.25), out_of_bounds="shrink")
     assert checked(problem, np.full(3, 0.75), samples=300).attacked.fun == pytest.approx((0.75 * 3**0.5 + 0.25) ** 2)
     with pytest.raises(ProblemError, match=r"shrunken bounds; x\[1\] is 0\.8"):
         verify(problem, [0.0, 0.8, 0.0], 10)
@@ -300,19 +304,20 @@ def test_nothing_outside_the_bounds_is_evaluated_under_shrink():
 def test_samples_are_uniform_in_the_set(uncertainty):
     problem = rf.Problem(bowl, [(-9, 9)] * 3, uncertainty)
     neighbourhood = Neighbourhood(problem, np.array([1.0, 2.0, 3.0]))
-    points = neighbourhood.draw(20_000, np.arange(1, 5, dtype=np.uint64))
-    units = neighbourhood.units(points)
+    points = neighbourhood.sample(20_000, np.arange(1, 5, dtype=np.uint64))
+    units = neighbourhood.to_unit(points)
     gaps = (points - [1.0, 2.0, 3.0] - problem.geometry.offset) / problem.space.scale
     assert problem.geometry.holds(gaps).all()
     assert (points[:, 2] == 3.0).all()
-    # more than six standard errors, which are larger than those of independent points: most come from others
+    # errors are larger than those of independent points, since most come from others: with 20 other seeds, 0.015 and
+    # 0.025 at most
     assert np.abs(units.mean(axis=0)).max() < 0.04
     spread = 1 / 3 if problem.geometry.is_box else 1 / 4
-    assert np.mean(units**2, axis=0) == pytest.approx([spread] * 2, abs=0.02)
-    assert np.allclose(neighbourhood.place(units), points)
+    assert np.mean(units**2, axis=0) == pytest.approx([spread] * 2, abs=0.05)
+    assert np.allclose(neighbourhood.to_points(units), points)
 
 
-def test_the_answer_depends_on_the_seed_alone(monkeypatch):
+def test_the_result_depends_on_the_seed_only(monkeypatch):
     problem, x = rf.problem("rastrigin", 30), np.full(30, 20.1)
     first = verify(problem, x, 50_000, 5)
     for cores in (1, 3):
@@ -324,7 +329,7 @@ def test_the_answer_depends_on_the_seed_alone(monkeypatch):
     assert verify(problem, x, 50_000, 6, attack=False).sampled.fun != first.sampled.fun
 
 
-def test_python_and_compiled_objectives_get_the_same_answer():
+def test_python_and_compiled_objectives_have_the_same_result():
     bounds, ball, x = [(-3, 5)] * 6, rf.Ball(0.5), np.linspace(0.0, 1.0, 6)
     fast = verify(rf.Problem(bowl, bounds, ball), x, 3000, 2)
     slow = verify(rf.Problem(bowl.py_func, bounds, ball), x, 3000, 2)
@@ -334,7 +339,7 @@ def test_python_and_compiled_objectives_get_the_same_answer():
         assert np.array_equal(one.x, other.x)
 
 
-def test_infinity_is_the_worst_and_legal():
+def test_infinity_is_a_valid_worst_value():
     @njit
     def walled(x):
         return np.inf if x[0] > 1.2 else x[0]
@@ -356,7 +361,7 @@ def test_the_attack_finds_an_infinity_that_the_sample_misses():
 
 
 @pytest.mark.parametrize("bad", [np.nan, -np.inf])
-def test_failures_say_where(bad):
+def test_failures_name_the_point(bad):
     @njit
     def failing(x, bad=bad):
         return bad if x[1] < -0.2 else 1.0
@@ -369,13 +374,13 @@ def test_failures_say_where(bad):
 
 def test_an_objective_must_return_numbers():
     problem = rf.Problem(lambda x: "high", [(-2, 2)] * 2, rf.Ball(0.5))
-    with pytest.raises(ObjectiveError, match="'high', which is no real number"):
+    with pytest.raises(ObjectiveError, match="'high', which is not a real number"):
         verify(problem, [0.0, 0.0], 10)
     lenient = rf.Problem(lambda x: np.array([x.sum()]), [(-2, 2)] * 2, rf.Ball(0.5))
     assert verify(lenient, [1.0, 0.5], 10, 1).attacked.fun == pytest.approx(1.5 + 0.5 * 2**0.5)
 
 
-def test_objectives_may_spoil_their_argument():
+def test_objectives_may_modify_their_argument():
     @njit
     def spoil(x):
         total = x.sum()
@@ -397,18 +402,18 @@ def test_objectives_may_spoil_their_argument():
         ("here", "an array of numbers; got 'here'"),
     ],
 )
-def test_designs_that_are_none(x, message):
+def test_invalid_designs(x, message):
     with pytest.raises(ProblemError, match=message):
         verify(rf.problem("sphere", 2), x)
 
 
 @pytest.mark.parametrize("samples", [0, -1, 2.5, True, "many"])
-def test_samples_must_be_a_count(samples):
+def test_invalid_samples(samples):
     with pytest.raises(ProblemError, match="`samples` must be an integer of at least 1"):
         verify(rf.problem("sphere", 2), [20.0, 20.0], samples)
 
 
-def test_a_problem_is_needed():
+def test_the_problem_must_be_a_problem():
     with pytest.raises(ProblemError, match="`problem` must be a Problem"):
         verify(bowl, [20.0, 20.0])
 
@@ -418,16 +423,16 @@ def test_one_variable_and_one_sample():
     assert found.attacked.fun == pytest.approx(rastrigin(20.25 + np.linspace(-0.5, 0.5, 100_001)).max(), rel=1e-6)
 
 
-def test_without_attack_and_in_words():
+def test_without_an_attack_and_as_a_string():
     x = np.full(2, 20.0)
     found = verify(rf.problem("sphere", 2), x, 1000, 1, attack=False)
     assert isinstance(found, Verification)
     assert found.attacked is None
     assert "attack" not in str(found)
     text = str(verify(rf.problem("sphere", 2), x, 1000, 1))
-    assert "as designed       0\n" in text
+    assert "nominal value        0\n" in text
     assert "(1000 points)" in text
-    assert "worst by attack   1 " in text
+    assert "attacked worst case  1 " in text
 
 
 def test_the_knapsack_is_solved():

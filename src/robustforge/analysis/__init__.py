@@ -1,7 +1,7 @@
-"""What evolutions and assessments have shown: read from a store or a folder of results, and turned into tables."""
+"""Analysis of evolutions and assessments, read from a store or a results folder, as tables."""
 
-from robustforge.analysis.entry import Analysis, analyse
-from robustforge.analysis.evidence import Bred, Evidence, Outcome, pooled
-from robustforge.analysis.sources import read_evidence
+from robustforge.analysis.api import Analysis, analyse
+from robustforge.analysis.dataset import Dataset, EvolutionRecord, EvolvedHeuristic, pooled
+from robustforge.analysis.loader import read_dataset
 
-__all__ = ["Analysis", "Bred", "Evidence", "Outcome", "analyse", "pooled", "read_evidence"]
+__all__ = ["Analysis", "Dataset", "EvolutionRecord", "EvolvedHeuristic", "analyse", "pooled", "read_dataset"]

@@ -1,6 +1,6 @@
-"""How good heuristics and other optimisers are: many runs, what their designs are worth, and tests between them."""
+"""Assessment of optimisers: many runs, the worst cases of the returned designs, and significance tests."""
 
+from robustforge.assessment.api import Assessment, assess, compare
 from robustforge.assessment.comparison import Comparison
-from robustforge.assessment.entry import Assessment, assess, compare
 
 __all__ = ["Assessment", "Comparison", "assess", "compare"]

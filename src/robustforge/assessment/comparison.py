@@ -1,44 +1,50 @@
-"""From assessed runs to tables: what each contestant reaches, who is best, and who cannot be told from the best.
+"""`Comparison`: contestants side by side on problems, with significance tests and average ranks.
 
-As in the paper's results, a contestant is *tied* with the best of a problem, which has the lowest mean, if Wilcoxon's
-rank-sum test at 95% does not show it to be worse; the p-value corrected by Holm's rule, for all comparisons of the
-table, stands beside it. A run that failed counts as +inf everywhere.
+As in the paper, a contestant is *tied* with the best one of a problem, which has the lowest mean, if it is not
+significantly worse by Wilcoxon's rank-sum test at the 5% level. The p-value with Holm's correction for all tests of the
+table is given beside it. A failed run counts as +inf.
 """
 
 from __future__ import annotations
 
-import json
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from robustforge.assessment.statistics import LEVEL, a12, holm, mean_ranks, rank_sum, standard_error
+from robustforge import notebook_html
+from robustforge.assessment.run_groups import Floats, Measure, group_runs, measured, quartiles
+from robustforge.assessment.statistics import LEVEL, a12, holm, mean_ranks, rank_sum
 from robustforge.errors import AssessmentError, UnknownNameError
-from robustforge.store import CHECKPOINTS, Assessed
+from robustforge.formatting import shorten
+from robustforge.plotting import new_canvases
+from robustforge.store import AssessedRun
 from robustforge.tables import Record, Table
 
-Floats = npt.NDArray[np.float64]
-Measure = Literal["value", "attacked", "nominal"]
-Who = tuple[str, int, int]
-Groups = dict[tuple[str, str], list[Assessed]]
+if TYPE_CHECKING:
+    from robustforge.plotting.canvas import Canvas
+
+MEASURES = {"value": "worst of the samples", "attacked": "attacked worst case", "nominal": "nominal value"}
+"""Axis labels of the measures."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
-    """Contestants side by side on problems.
+    """The result of `compare`: contestants side by side on problems.
 
     Attributes:
-        measure: What is compared: "value", the worst of the samples, or "attacked".
-        problems: The problems' names, in the order in which they were given.
-        contestants: The contestants' labels, likewise.
-        cells: One row per problem and contestant: `runs`, `mean`, `median`, `p` against the best of the problem and
-            `p_holm`, `a12` (the chance that a run of the best is below one of this), `is_best` and `is_tied`.
-        ranks: One row per contestant: `average_rank` over the problems that all took part in, `best_on` and `tied_on`
-            of those that several took part in.
+        measure: What is compared: "value" (the worst of the samples), "attacked" or "nominal".
+        problems: Names of the problems, in the given order.
+        contestants: Labels of the contestants, in the given order.
+        cells: One row per problem and contestant: `runs`, `mean`, `median`, `p` against the best of the problem,
+            `p_holm`, `a12` (the probability that a run of the best is below one of this contestant), `is_best` and
+            `is_tied`.
+        ranks: One row per contestant: `average_rank` over the problems on which all contestants ran, and the number of
+            problems with several contestants on which it is best (`best_on`) or tied (`tied_on`).
+        values: The values of the runs by problem and contestant; +inf for a failed run.
+        assessment: The `Assessment` that is compared; `None` if the comparison was made from runs.
     """
 
     measure: Measure
@@ -46,27 +52,88 @@ class Comparison:
     contestants: tuple[str, ...]
     cells: Table
     ranks: Table
+    values: Mapping[tuple[str, str], Floats] = field(default_factory=dict, compare=False)
+    assessment: Any = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Comparison of {len(self.contestants)} contestants on {len(self.problems)} problems by {self.measure!r}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the means as a notebook shows them: the best in bold with a star, in bold what is tied with it."""
+        cells = {(row["problem"], row["contestant"]): row for row in self.cells}
+        ranks = {row["contestant"]: row["average_rank"] for row in self.ranks}
+        rows = [
+            (problem, *(_marked(cells.get((problem, name))) for name in self.contestants)) for problem in self.problems
+        ]
+        rows.append(("average rank", *(round(ranks[name], 2) for name in self.contestants)))
+        note = notebook_html.bullets(
+            ["* lowest mean of the problem; in bold, not significantly different from it (rank-sum test, 5%)"]
+        )
+        return notebook_html.fragment(
+            f"Mean over runs: {MEASURES[self.measure]}", notebook_html.table(("problem", *self.contestants), rows), note
+        )
+
+    def plot(self, problem: str | None = None, ax: Any = None) -> Any:
+        """Draw a box plot of the runs of each contestant with Matplotlib, one plot per problem.
+
+        Contestants in bold are not significantly different from the best one, which is at the top.
+
+        Args:
+            problem: The name of the problem to draw; all by default.
+            ax: Matplotlib axes to draw on, for one problem; by default those of a new figure.
+
+        Returns:
+            The Matplotlib axes; an array of them for several problems.
+
+        Raises:
+            MissingExtraError: Matplotlib is not installed.
+            UnknownNameError: There is no problem of this name.
+        """
+        if problem is not None and problem not in self.problems:
+            raise UnknownNameError("problem of this comparison", problem, self.problems, "comparison.problems")
+        problems = self.problems if problem is None else (problem,)
+        if ax is not None and len(problems) > 1:
+            fix = f"Pass problem={problems[0]!r}, or no `ax`"
+            raise AssessmentError("one pair of axes shows one problem", f"there are {len(problems)} problems", fix)
+        canvases = new_canvases(ax, len(problems), 0.9 + 0.3 * len(self.contestants))
+        for canvas, name in zip(canvases, problems, strict=True):
+            self._plot_problem(canvas, name)
+        return canvases[0].axes if len(canvases) == 1 else np.array([canvas.axes for canvas in canvases])
+
+    def _plot_problem(self, canvas: Canvas, problem: str) -> None:
+        from robustforge.plotting import experiment_plots
+
+        rows = sorted((row for row in self.cells if row["problem"] == problem), key=lambda row: row["mean"])
+        names, tied = ([row["contestant"] for row in rows if row["is_tied"] or not only] for only in (False, True))
+        values = {name: self.values[problem, name] for name in names}
+        every = {each.name: each for each in experiment_plots.contenders(self.contestants, tied)}
+        contenders = [every[name] for name in names]
+        experiment_plots.box_plots(canvas, contenders, values, MEASURES[self.measure])
+        canvas.axes.set_title(shorten(problem, 60))
 
 
-def summaries(runs: Sequence[Assessed]) -> Table:
-    """Return what each contestant reaches on each problem: mean, standard error, quartiles, attacked and nominal."""
-    return Table(_summary(problem, label, group) for (problem, label), group in grouped(runs).items())
+def _marked(row: Record | None) -> object:
+    """Return a mean, marked if it is the best of its problem or tied with it."""
+    if row is None:
+        return ""
+    star = " *" if row["is_best"] else ""
+    return notebook_html.strong(f"{notebook_html.text(row['mean'])}{star}") if row["is_tied"] else row["mean"]
 
 
-def comparison(runs: Sequence[Assessed], measure: Measure = "value") -> Comparison:
-    """Compare contestants on problems, each with the one whose mean is best there.
+def compare_runs(runs: Sequence[AssessedRun], measure: Measure = "value") -> Comparison:
+    """Compare contestants on problems, each with the one that has the lowest mean.
 
     Raises:
-        AssessmentError: They were not attacked, and that is what is to be compared.
+        AssessmentError: `measure` is "attacked", and some designs were not attacked.
     """
     if measure not in get_args(Measure):
         raise UnknownNameError("measure", str(measure), get_args(Measure), "robustforge compare --help")
     if measure == "attacked" and any(np.isnan(run.attacked) for run in runs if not run.failure):
-        fix = "Assess with the attack, or compare by the worst of the samples"
-        raise AssessmentError(
-            "to compare attacked worst cases, all designs must have been attacked", "some were not", fix
-        )
-    groups = grouped(runs)
+        rule = "to compare attacked worst cases, all designs must have been attacked"
+        raise AssessmentError(rule, "some were not", "Assess with the attack, or compare by the worst of the samples")
+    groups = group_runs(runs)
     problems = tuple(dict.fromkeys(problem for problem, _ in groups))
     contestants = tuple(dict.fromkeys(label for _, label in groups))
     values = {key: measured(group, measure) for key, group in groups.items()}
@@ -76,165 +143,42 @@ def comparison(runs: Sequence[Assessed], measure: Measure = "value") -> Comparis
     tested = [row for row in cells if not row["is_best"]]
     for row, corrected in zip(tested, holm([row["p"] for row in tested]), strict=True):
         row["p_holm"] = corrected
-    return Comparison(measure, problems, contestants, Table(cells), _ranks(problems, contestants, cells))
-
-
-def anytime(runs: Sequence[Assessed]) -> Table:
-    """Return how the worst case of the design at hand falls with the evaluations: mean and quartiles.
-
-    Of the runs that have a design by then; one whose worst case is infinite makes the mean infinite.
-    """
-    rows = Table()
-    for (problem, label), group in grouped(runs).items():
-        curves = np.array([run.curve for run in group if len(run.curve) == len(CHECKPOINTS)])
-        for place, share in enumerate(CHECKPOINTS):
-            known = curves[:, place][~np.isnan(curves[:, place])] if len(curves) else np.empty(0)
-            if known.size:
-                low, _, high = _quartiles(known)
-                rows.append(
-                    {
-                        "problem": problem,
-                        "contestant": label,
-                        "evaluations": round(share * group[0].budget),
-                        "mean": float(known.mean()),
-                        "q1": float(low),
-                        "q3": float(high),
-                        "runs": int(known.size),
-                    }
-                )
-    return rows
-
-
-def grouped(runs: Sequence[Assessed]) -> Groups:
-    """Return runs by problem and by a label for each contestant, in the order in which they come.
-
-    A contestant is somebody with a budget and a number of samples. Its label is what it was called last, with what
-    tells it from another one of the same name: the budget, the samples, or the beginning of its id.
-    """
-    chosen: dict[tuple[Who, str, int], Assessed] = {}
-    for run in sorted(runs, key=lambda run: run.attack):  # of a run with and without attack, the one with it
-        chosen[_who(run), run.problem, run.seed] = run
-    kept = [run for run in runs if chosen[_who(run), run.problem, run.seed] is run]
-    names = {_who(run): run.name for run in kept}
-    labels = _told_apart(list(names), [list(names.values()), *_DIFFERENCES])
-    places = list(dict.fromkeys(run.problem for run in kept))
-    problems = _told_apart(places, [[_problem_name(text) for text in places], _outside, _numbered(places)])
-    found: Groups = defaultdict(list)
-    for run in kept:
-        found[problems[run.problem], labels[_who(run)]].append(run)
-    return dict(found)
-
-
-def _who(run: Assessed) -> Who:
-    return run.contestant, run.budget, run.samples
-
-
-_DIFFERENCES: list[Callable[[Who], str]] = [
-    lambda who: f"@{who[1]}",
-    lambda who: f" ({who[2]:,} samples)",
-    lambda who: f" {who[0][:6]}",
-]
-
-
-def _told_apart(items: list[Any], parts: list[Any]) -> dict[Any, str]:
-    """Return a label for each item: the first part, and further ones where several items would share it.
-
-    A part that is the same for all that share a label does not tell them apart, and is left out.
-    """
-    labels = dict(zip(items, parts[0], strict=True))
-    for part in parts[1:]:
-        sharing = defaultdict(list)
-        for item, label in labels.items():
-            sharing[label].append(item)
-        for label, alike in sharing.items():
-            if len({part(item) for item in alike}) > 1:
-                labels.update((item, label.removesuffix(part(item)) + part(item)) for item in alike)
-    return labels
-
-
-def _problem_name(text: str) -> str:
-    return str(json.loads(text)["name"])
-
-
-def _outside(text: str) -> str:
-    return f" ({json.loads(text).get('outside', '')})"
-
-
-def _numbered(places: Iterable[str]) -> Callable[[str], str]:
-    numbers = {text: f" #{number}" for number, text in enumerate(places, 1)}
-    return numbers.__getitem__
-
-
-def measured(runs: Sequence[Assessed], measure: Measure) -> Floats:
-    """Return one number per run; +inf for a run that failed."""
-    return np.array([np.inf if run.failure else getattr(run, measure) for run in runs])
-
-
-def _summary(problem: str, label: str, group: Sequence[Assessed]) -> Record:
-    values, attacked = measured(group, "value"), measured(group, "attacked")
-    low, middle, high = _quartiles(values)
-    return {
-        "problem": problem,
-        "contestant": label,
-        "budget": group[0].budget,
-        "samples": group[0].samples,
-        "runs": len(group),
-        "failures": sum(bool(run.failure) for run in group),
-        "mean": _mean(values),
-        "se": standard_error(values),
-        "q1": float(low),
-        "median": float(middle),
-        "q3": float(high),
-        "least": float(values.min()),
-        "most": float(values.max()),
-        "attacked": _mean(attacked),
-        "attacked_se": standard_error(attacked),
-        "nominal": _mean(measured(group, "nominal")),
-    }
-
-
-def _quartiles(values: Floats) -> Floats:
-    """Return the quartiles; among values of which some are infinite, the nearest value to each."""
-    return np.asarray(np.percentile(values, (25, 50, 75), method="linear" if np.isfinite(values).all() else "nearest"))
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean())
+    return Comparison(measure, problems, contestants, Table(cells), _ranks(problems, contestants, cells), values)
 
 
 def _cells(problem: str, samples: dict[str, Floats]) -> list[Record]:
     """Return a row per contestant on one problem, each tested against the best."""
-    means = {label: _mean(values) for label, values in samples.items()}
-    best = min(samples, key=lambda label: (means[label], *_trouble(samples[label])))
+    means = {label: float(values.mean()) for label, values in samples.items()}
+    best = min(samples, key=lambda label: (means[label], *_tie_break(samples[label])))
     rows = []
     for label, values in samples.items():
         p = 1.0 if label == best else rank_sum(samples[best], values)
-        chance = 0.5 if label == best else a12(samples[best], values)
+        probability = 0.5 if label == best else a12(samples[best], values)
         rows.append(
             {
                 "problem": problem,
                 "contestant": label,
                 "runs": len(values),
                 "mean": means[label],
-                "median": float(_quartiles(values)[1]),
+                "median": float(quartiles(values)[1]),
                 "p": p,
                 "p_holm": 1.0,
-                "a12": chance,
+                "a12": probability,
                 "is_best": label == best,
-                "is_tied": label == best or p >= LEVEL or chance <= 0.5,
+                "is_tied": label == best or p >= LEVEL or probability <= 0.5,
             }
         )
     return rows
 
 
-def _trouble(values: Floats) -> tuple[float, float]:
-    """Tell means that are infinite apart: how many of the values are, and the mean of the others."""
+def _tie_break(values: Floats) -> tuple[float, float]:
+    """Order infinite means by the fraction of infinite values, then by the mean of the finite ones."""
     finite = values[np.isfinite(values)]
     return 1.0 - finite.size / values.size, float(finite.mean()) if finite.size else np.inf
 
 
 def _ranks(problems: Sequence[str], contestants: Sequence[str], cells: Sequence[Record]) -> Table:
-    """Return the average rank of each contestant by mean, over the problems on which all of them ran."""
+    """Return the average rank of each contestant by mean, over the problems on which all contestants ran."""
     means = {(row["problem"], row["contestant"]): row["mean"] for row in cells}
     shared = [problem for problem in problems if all((problem, label) in means for label in contestants)]
     table = np.array([[means[problem, label] for problem in shared] for label in contestants])

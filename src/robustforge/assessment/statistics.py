@@ -1,6 +1,6 @@
-"""The statistics of a comparison: rank-sum tests, their correction for being many, effect sizes, and ranks.
+"""Statistics of a comparison: rank-sum tests, correction for multiple tests, effect sizes, and ranks.
 
-Values that are +inf, of runs that failed, count as worse than all others.
+Failed runs have the value +inf, which is worse than all others.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from scipy.stats import mannwhitneyu, rankdata
 Floats = npt.NDArray[np.float64]
 
 LEVEL = 0.05
-"""Below this, a difference counts: the paper's 95%."""
+"""Significance level, as in the paper."""
 
 
 def rank_sum(a: Floats, b: Floats) -> float:
-    """Return the p-value of Wilcoxon's rank-sum test, two-sided, with the correction for ties.
+    """Return the p-value of Wilcoxon's rank-sum test, two-sided, with correction for ties.
 
-    Up to 20 values in each sample without ties it is exact, else by the normal approximation with a correction for
-    continuity. Samples that are all equal to each other give 1.
+    It is exact for up to 20 values in each sample without ties, otherwise by the normal approximation with continuity
+    correction. If all values are equal it is 1.
 
     Example:
         >>> round(rank_sum(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])), 2)
@@ -35,7 +35,7 @@ def rank_sum(a: Floats, b: Floats) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number by Holm's step-down rule.
+    """Return p-values corrected for multiple tests by Holm's step-down method.
 
     Example:
         >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
@@ -43,14 +43,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     count, highest = len(p_values), 0.0
     corrected = [0.0] * count
-    for place, k in enumerate(sorted(range(count), key=lambda k: p_values[k])):
-        highest = max(highest, min(1.0, (count - place) * p_values[k]))
+    for position, k in enumerate(sorted(range(count), key=lambda k: p_values[k])):
+        highest = max(highest, min(1.0, (count - position) * p_values[k]))
         corrected[k] = highest
     return corrected
 
 
 def a12(a: Floats, b: Floats) -> float:
-    """Return the chance that a value of `a` is below one of `b`, ties half: Vargha and Delaney's A12, lower is better.
+    """Return Vargha and Delaney's A12: the probability that a value of `a` is below one of `b`, ties counting half.
 
     Example:
         >>> a12(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
@@ -61,14 +61,14 @@ def a12(a: Floats, b: Floats) -> float:
 
 
 def standard_error(values: Floats) -> float:
-    """Return the standard error of the mean; NaN of a single value, or if some are infinite."""
+    """Return the standard error of the mean; NaN for a single value or infinite values."""
     if len(values) < 2 or not np.isfinite(values).all():
         return float("nan")
     return float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
 def mean_ranks(means: Floats) -> Floats:
-    """Return the average rank of each contestant over problems, equal means sharing theirs.
+    """Return the average rank of each contestant over problems; ties share their average rank.
 
     Args:
         means: One row per contestant, one column per problem.

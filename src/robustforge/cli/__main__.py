@@ -1,4 +1,4 @@
-"""Lets `python -m robustforge.cli` be the command line."""
+"""Runs the command line as `python -m robustforge.cli`."""
 
 from robustforge.cli import main
 

@@ -1,4 +1,4 @@
-"""The documents that come with the package: in a wheel inside of it, in a source tree beside it."""
+"""The documents that come with the package: packaged in the wheel, or read from docs/ in a source tree."""
 
 from __future__ import annotations
 
@@ -9,20 +9,27 @@ from pathlib import Path
 import click
 from rich.markdown import Markdown
 
-from robustforge.cli.frame import say
-from robustforge.cli.layout import Screen, Text, columns, show
+from robustforge.cli.output import echo
+from robustforge.cli.terminal import Screen, Text, columns, show
 from robustforge.errors import UnknownNameError
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _FOLDERS = (_PACKAGE / "documents", _PACKAGE.parent.parent / "docs")
 """Where a wheel has them, and where a source tree (or an editable install) has them."""
 
+_PAGES = ("tutorials/*.md", "howto/*.md", "explanation/*.md", "reference/problem-file.md", "reference/glossary.md")
+"""The pages that can be printed; what is generated for the site has commands of its own."""
+
+_FORMER = {"models": "problem-file", "experiments": "comparing"}
+"""Topics of version 0.2.0, and what they are called now."""
+
 
 @cache
 def documents() -> dict[str, Path]:
     """Return the documents by topic."""
     folder = next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[0])
-    return {path.stem: path for path in sorted(folder.glob("*.md"))}
+    pages = (path for pattern in _PAGES for path in sorted(folder.glob(pattern)))
+    return {path.stem: path for path in pages if path.stem != "index"}
 
 
 def titles() -> dict[str, str]:
@@ -40,6 +47,7 @@ def document(topic: str, commands: list[str]) -> str:
     Raises:
         UnknownNameError: There is neither a document nor a command of this name.
     """
+    topic = _FORMER.get(topic, topic)
     if topic not in documents():
         raise UnknownNameError("topic", topic, [*documents(), *commands], "robustforge help")
     return _text(documents()[topic])
@@ -57,7 +65,7 @@ def show_topics() -> None:
 def show_document(text: str) -> None:
     """Print a document: laid out in a pager on a terminal, as Markdown elsewhere."""
     if not sys.stdout.isatty():
-        say(text.rstrip("\n"))
+        echo(text.rstrip("\n"))
         return
     console = Screen()
     with console.capture() as capture:

@@ -1,31 +1,27 @@
-"""The parts that heuristics are made of: one file per slot, each a dataclass with its compiled behaviour beside it."""
+"""The components that heuristics are assembled from: one module per slot or search, kernels next to their dataclasses.
 
-from robustforge.components.baseline import Baseline, Constriction, Inertia
-from robustforge.components.clamp import Clamp, NoClamp, WidthClamp
-from robustforge.components.coordinate import CoordinateSearch
-from robustforge.components.descent import DescentDirections
-from robustforge.components.final import AsItIs, Final, WorstOfFew
-from robustforge.components.gradient import GradientSearch
-from robustforge.components.inner import (
+All modules of this folder are imported here, so that a component in a new module is found.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from robustforge.components.coordinate_search import CoordinateSearch
+from robustforge.components.descent_directions import DescentDirections
+from robustforge.components.descent_search import DescentSearch
+from robustforge.components.evolution_strategy import EvolutionStrategy
+from robustforge.components.final_selection import Final, FinalistSelection, NoSelection
+from robustforge.components.gradient_search import GradientSearch
+from robustforge.components.inner_metaheuristics import InnerGa, InnerPso
+from robustforge.components.inner_search import (
     Inner,
     InnerForm,
-    InnerGa,
-    InnerPso,
-    Itself,
+    NoInnerSearch,
     RandomSampling,
-    ShellPoint,
+    SurfacePoint,
     SurfaceSampling,
 )
-from robustforge.components.middle import (
-    FarRestart,
-    NoRestart,
-    RandomRestart,
-    Restart,
-    ReturnAverage,
-    ReturnBest,
-    Returned,
-    ReturnMiddle,
-)
+from robustforge.components.leh_search import LehSearch
 from robustforge.components.movement import (
     Capability,
     DescentMovement,
@@ -35,25 +31,22 @@ from robustforge.components.movement import (
     RelocatingMovement,
 )
 from robustforge.components.mutation import GaussianMutation, Mutation, NoMutation, UniformMutation
-from robustforge.components.network import (
-    Clan,
-    Cluster,
-    Focal,
-    Global,
-    Hierarchical,
-    Network,
-    Ring,
-    VonNeumann,
-)
-from robustforge.components.outer import DescentSearch, LehSearch, Outer, Swarm
-from robustforge.components.regression import RegressionSearch
+from robustforge.components.network import Clan, Cluster, Focal, Global, Hierarchical, Network, Ring, VonNeumann
+from robustforge.components.outer import Outer
+from robustforge.components.recommendation import Recommendation, RecommendAverage, RecommendBest, RecommendMean
+from robustforge.components.regression_search import RegressionSearch
 from robustforge.components.relocation import LehRelocation, RandomRelocation, Relocation
-from robustforge.components.strategy import EvolutionStrategy
-from robustforge.components.structure import AdditivityTest, NoTest, Structure
+from robustforge.components.restart import FarRestart, NoRestart, RandomRestart, Restart
+from robustforge.components.separability import AdditivityTest, NoTest, Separability
+from robustforge.components.swarm import Swarm
+from robustforge.components.velocity import Baseline, Constriction, Inertia
+from robustforge.components.velocity_clamp import Clamp, NoClamp, RangeClamp
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
 
 __all__ = [
     "AdditivityTest",
-    "AsItIs",
     "Baseline",
     "Capability",
     "Clamp",
@@ -67,6 +60,7 @@ __all__ = [
     "EvolutionStrategy",
     "FarRestart",
     "Final",
+    "FinalistSelection",
     "Focal",
     "FullMovement",
     "GaussianMutation",
@@ -78,36 +72,36 @@ __all__ = [
     "InnerForm",
     "InnerGa",
     "InnerPso",
-    "Itself",
     "LehRelocation",
     "LehSearch",
     "Movement",
     "Mutation",
     "Network",
     "NoClamp",
+    "NoInnerSearch",
     "NoMutation",
     "NoRestart",
+    "NoSelection",
     "NoTest",
     "Outer",
     "PlainMovement",
     "RandomRelocation",
     "RandomRestart",
     "RandomSampling",
+    "RangeClamp",
+    "RecommendAverage",
+    "RecommendBest",
+    "RecommendMean",
+    "Recommendation",
     "RegressionSearch",
     "RelocatingMovement",
     "Relocation",
     "Restart",
-    "ReturnAverage",
-    "ReturnBest",
-    "ReturnMiddle",
-    "Returned",
     "Ring",
-    "ShellPoint",
-    "Structure",
+    "Separability",
+    "SurfacePoint",
     "SurfaceSampling",
     "Swarm",
     "UniformMutation",
     "VonNeumann",
-    "WidthClamp",
-    "WorstOfFew",
 ]

@@ -1,28 +1,30 @@
-"""Movement and capability: what the swarm can do beyond its baseline velocity (Section 4.2.5 of the paper)."""
+"""Movement: whether a swarm uses descent directions and relocation in addition to its velocity update."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from robustforge.components.baseline import Baseline
-from robustforge.components.clamp import Clamp, NoClamp
-from robustforge.components.descent import DescentDirections
+from robustforge.components.descent_directions import DescentDirections
 from robustforge.components.relocation import Relocation
+from robustforge.components.velocity import Baseline
+from robustforge.components.velocity_clamp import Clamp, NoClamp
 from robustforge.core.component import Component
 
 
 class Movement(Component, slot=True):
-    """Which of descent directions and relocation of dormant particles are in use."""
+    """Whether descent directions and the relocation of dormant particles are used."""
+
+    label: ClassVar[str] = "Form of movement"
 
     @property
     def directions(self) -> DescentDirections | None:
-        """The descent component, if it is in use."""
+        """The descent directions, if they are used."""
         return getattr(self, "descent", None)
 
     @property
-    def rescue(self) -> Relocation | None:
-        """What becomes of dormant particles, if anything."""
+    def relocates(self) -> Relocation | None:
+        """The relocation of dormant particles, if it is used."""
         return getattr(self, "relocation", None)
 
 
@@ -60,7 +62,7 @@ class FullMovement(Movement):
 
 @dataclass(frozen=True)
 class Capability(Component):
-    """How particles move: a velocity rule, and what is added to it."""
+    """How particles move: the velocity update, and what is added to it."""
 
     title: ClassVar[str] = "Capability"
     baseline: Baseline

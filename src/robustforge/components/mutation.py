@@ -2,67 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from numba import int64
 
 from robustforge.core.compiler import compiled
-from robustforge.core.component import Component, Range
+from robustforge.core.component import Component, Constant, Range
+from robustforge.core.interpretation import Interpretation, InterpretationState
 from robustforge.core.random import normal, uniform
-from robustforge.core.state import State
+from robustforge.core.state import ONE, SlotRecord
 
-Probability = Annotated[float, Range(0.0, 0.5), "chance that a particle mutates in an iteration"]
-Amplitude = Annotated[float, Range(0.005, 0.5, log=True), "size of the change, as a share of the box width"]
+Probability = Annotated[float, Range(0.0, 0.5), "probability that a particle is mutated in an iteration"]
+Amplitude = Annotated[
+    float,
+    Range(0.005, 0.5, log=True),
+    Constant(0.1),
+    "size of the change, as a fraction of the range; 0.1 in the grammar of the paper",
+]
+
+
+_LINE = (
+    "with probability {0.probability:.3g}: c := U(0, {2:g}/n), and each coordinate of x_j moves, with probability c, "
+    "by {0.amplitude:.3g} {1} of the width of X"
+)
 
 
 class Mutation(Component, slot=True):
-    """What happens to a position after the move.
+    """The mutation of a position after the move.
 
-    Kernels: `mutate(s, j)` changes the position of agent `j` in place.
+    Kernels: `mutate(s, j)` changes the position of particle `j` in place.
     """
 
-    verbs: ClassVar[Mapping[str, tuple[Any, ...]]] = {"mutate": (int64,)}
+    label: ClassVar[str] = "Form of mutation"
+    kernels: ClassVar[Mapping[str, tuple[Any, ...]]] = {"mutate": (int64,)}
     mutate: ClassVar[Any]
 
 
+def _line(mutation: Any, drawn: str, facts: Mapping[str, Any]) -> str:
+    return _LINE.format(mutation, drawn, 2.0 * facts["interpretation"].mutated_dimensions)
+
+
+class MutationState(InterpretationState):
+    """The record of the mutation."""
+
+    mutation: Annotated[SlotRecord[Mutation], ONE, "the mutation"]
+
+
 @compiled
-def _leave(s: State, j: int) -> None:
+def _keep_position(s: MutationState, j: int) -> None:
     pass
 
 
 @compiled
-def _shift_uniformly(s: State, j: int) -> None:
-    x, lower, upper, rng, p = s.x[j], s.lower, s.upper, s.rng, s.mutation[0]
+def _mutate_uniformly(s: MutationState, j: int) -> None:
+    p: UniformMutation = s.mutation[0]
+    rules: Interpretation = s.interpretation[0]
+    x, lower, upper, rng = s.x[j], s.lower, s.upper, s.rng
     if uniform(rng) >= p.probability:
         return
-    chance = 2.0 * s.readings[0].mutated_dimensions * uniform(rng) / x.size  # U(0, 1/n)
+    probability = 2.0 * rules.mutated_dimensions * uniform(rng) / x.size  # U(0, 1/n)
     for i in range(x.size):
-        if uniform(rng) < chance:
+        if uniform(rng) < probability:
             x[i] += p.amplitude * (upper[i] - lower[i]) * (2.0 * uniform(rng) - 1.0)
 
 
 @compiled
-def _shift_normally(s: State, j: int) -> None:
-    x, lower, upper, rng, p = s.x[j], s.lower, s.upper, s.rng, s.mutation[0]
+def _mutate_normally(s: MutationState, j: int) -> None:
+    p: GaussianMutation = s.mutation[0]
+    rules: Interpretation = s.interpretation[0]
+    x, lower, upper, rng = s.x[j], s.lower, s.upper, s.rng
     if uniform(rng) >= p.probability:
         return
-    chance = 2.0 * s.readings[0].mutated_dimensions * uniform(rng) / x.size  # U(0, 1/n)
+    probability = 2.0 * rules.mutated_dimensions * uniform(rng) / x.size  # U(0, 1/n)
     for i in range(x.size):
-        if uniform(rng) < chance:
+        if uniform(rng) < probability:
             x[i] += p.amplitude * (upper[i] - lower[i]) * normal(rng)
 
 
 @dataclass(frozen=True)
 class NoMutation(Mutation):
-    """Positions stay as the velocity left them."""
+    """Positions are not mutated."""
 
     title: ClassVar[str] = "None"
-    mutate: ClassVar[Any] = staticmethod(_leave)
+    mutate: ClassVar[Any] = staticmethod(_keep_position)
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return "no mutation"
+
+    def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        return []
 
 
 @dataclass(frozen=True)
@@ -73,13 +103,16 @@ class UniformMutation(Mutation):
     source: ClassVar[str] = "Miranda and Prudencio 2017"
     probability: Probability
     amplitude: Amplitude
-    mutate: ClassVar[Any] = staticmethod(_shift_uniformly)
+    mutate: ClassVar[Any] = staticmethod(_mutate_uniformly)
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return (
-            f"with probability {self.probability:.3g} a particle has about half a coordinate shifted uniformly "
-            f"by up to {self.amplitude:.3g} of the box width"
+            f"mutation with probability {self.probability:.3g}: a few coordinates change uniformly, by up to "
+            f"{self.amplitude:.3g} of their range"
         )
+
+    def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        return [_line(self, "U(-1, 1)", facts)]
 
 
 @dataclass(frozen=True)
@@ -90,10 +123,13 @@ class GaussianMutation(Mutation):
     source: ClassVar[str] = "Miranda and Prudencio 2017"
     probability: Probability
     amplitude: Amplitude
-    mutate: ClassVar[Any] = staticmethod(_shift_normally)
+    mutate: ClassVar[Any] = staticmethod(_mutate_normally)
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return (
-            f"with probability {self.probability:.3g} a particle has about half a coordinate shifted normally "
-            f"with a deviation of {self.amplitude:.3g} of the box width"
+            f"mutation with probability {self.probability:.3g}: a few coordinates change normally, with a "
+            f"standard deviation of {self.amplitude:.3g} of their range"
         )
+
+    def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        return [_line(self, "N(0, 1)", facts)]

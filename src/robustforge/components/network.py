@@ -1,166 +1,178 @@
-"""Networks: whose best position a particle is drawn to (Section 4.2.4 of the paper).
+"""Networks: which particle's personal best each particle follows (Section 4.2.4 of the paper).
 
-All seven arrange the particles in one random order, `s.order`, drawn once; a network is a rule on the places in it.
-A neighbourhood includes the particle itself, except in the focal network; in a ring and on a torus it may be left out
-(`itself`), so that a particle is drawn to two places, its own best and somebody else's.
+All seven arrange the particles in one random order, drawn once; a network is a rule on the positions in it. A
+neighbourhood includes the particle itself, except in the focal network; in a ring and on a torus it may be left out
+(`include_self`), so that a particle is drawn to two positions, its own best and the best of others.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
-
-from robustforge.core.compiler import compiled
-from robustforge.core.component import Component
+from robustforge.core.compiler import both_ways, compiled
+from robustforge.core.component import Component, Former
+from robustforge.core.interpretation import Interpretation, InterpretationState
 from robustforge.core.random import shuffle
-from robustforge.core.state import State, StateField
+from robustforge.core.state import ONE, Integers, Shape, SlotRecord
 
-STATE_FIELDS = (
-    StateField("order", np.int64, lambda p: (p.agents,)),
-    StateField("guide", np.int64, lambda p: (p.agents,)),
-)
-
-OwnCounts = Annotated[bool, "whether a particle's own best counts as well as its neighbours'"]
+IncludeSelf = Annotated[
+    bool, Former("itself"), "whether a particle's own best counts as well as those of its neighbours"
+]
 
 
 class Network(Component, slot=True):
-    """Who tells whom where it is good.
+    """The social network of a swarm.
 
-    Kernels: `choose(s)` writes, for each agent, the agent whose best it follows to `s.guide`.
+    Kernels: `choose_informants(s)` writes, for each particle, the one whose best it follows to `s.informant`.
     """
 
-    verbs: ClassVar[Mapping[str, tuple[Any, ...]]] = {"choose": ()}
-    choose: ClassVar[Any]
+    label: ClassVar[str] = "Form of network"
+    kernels: ClassVar[Mapping[str, tuple[Any, ...]]] = {"choose_informants": ()}
+    choose_informants: ClassVar[Any]
+
+
+class NetworkState(InterpretationState):
+    """The network: its record, and who informs whom."""
+
+    network: Annotated[SlotRecord[Network], ONE, "the network"]
+    network_order: Annotated[
+        Integers, Shape("particles"), "the particle at each position of the network: at first in random order"
+    ]
+    informant: Annotated[Integers, Shape("particles"), "the particle whose personal best each one follows"]
 
 
 @compiled
-def arrange(s: State) -> None:
+def arrange(s: NetworkState) -> None:
     """Draw the random order of the particles."""
-    for j in range(s.order.size):
-        s.order[j] = j
-    shuffle(s.rng, s.order)
+    for j in range(s.network_order.size):
+        s.network_order[j] = j
+    shuffle(s.rng, s.network_order)
 
 
 @compiled
-def best_agent(s: State) -> int:
-    """Return the agent with the lowest robust value; -1 while nobody has one."""
+def best_agent(s: NetworkState) -> int:
+    """Return the particle with the lowest robust value; -1 while there is none."""
     best = -1
-    for j in range(s.tally[0].agents):
-        if s.placed[j] and (best < 0 or s.best[j] < s.best[best]):
+    for j in range(s.counters[0].agents):
+        if s.has_best[j] and (best < 0 or s.best_f[j] < s.best_f[best]):
             best = j
     return best
 
 
 @compiled
-def _own(s: State, j: int) -> int:
-    """Return agent `j` where it is of its own neighbourhood, else nobody, -1."""
-    return j if s.network[0].itself > 0 else -1
+def _own(s: NetworkState, j: int) -> int:
+    """Return particle `j` where it is in its own neighbourhood, otherwise -1."""
+    p: Ring = s.network[0]
+    return j if p.include_self > 0 else -1
 
 
 @compiled
-def _better(s: State, a: int, b: int) -> int:
-    """Return the agent with the lower robust value; the first if they are equal or neither has one, unless it is -1."""
+def _better(s: NetworkState, a: int, b: int) -> int:
+    """Return the particle with the lower robust value; the first one in a tie, unless it is -1."""
     if a < 0:
         return b
-    if s.placed[b] and (not s.placed[a] or s.best[b] < s.best[a]):
+    if s.has_best[b] and (not s.has_best[a] or s.best_f[b] < s.best_f[a]):
         return b
     return a
 
 
-@compiled
-def _groups(agents: int) -> int:
-    """Return the largest k with k (k - 1) <= agents, so that every group has an informant for each other group."""
-    return int((1.0 + math.sqrt(1.0 + 4.0 * agents)) / 2.0)
+@both_ways
+def _groups(particles: int) -> int:
+    """Return the largest k with k (k - 1) <= particles: every group has an informant for each other group."""
+    return int((1.0 + math.sqrt(1.0 + 4.0 * particles)) / 2.0)
 
 
 @compiled
-def _choose_global(s: State) -> None:
+def _inform_global(s: NetworkState) -> None:
     best = best_agent(s)
-    for j in range(s.tally[0].agents):
-        s.guide[j] = j if best < 0 else best
+    for j in range(s.counters[0].agents):
+        s.informant[j] = j if best < 0 else best
 
 
 @compiled
-def _choose_focal(s: State) -> None:
-    for j in range(s.tally[0].agents):
-        s.guide[j] = s.order[0]
+def _inform_focal(s: NetworkState) -> None:
+    for j in range(s.counters[0].agents):
+        s.informant[j] = s.network_order[0]
 
 
 @compiled
-def _choose_ring(s: State) -> None:
-    size = s.tally[0].agents
-    for place in range(size):
-        best = _own(s, s.order[place])
-        best = _better(s, best, s.order[(place - 1) % size])
-        s.guide[s.order[place]] = _better(s, best, s.order[(place + 1) % size])
+def _inform_ring(s: NetworkState) -> None:
+    size = s.counters[0].agents
+    for position in range(size):
+        best = _own(s, s.network_order[position])
+        best = _better(s, best, s.network_order[(position - 1) % size])
+        s.informant[s.network_order[position]] = _better(s, best, s.network_order[(position + 1) % size])
 
 
 @compiled
-def _choose_von_neumann(s: State) -> None:
-    size = s.tally[0].agents
+def _inform_von_neumann(s: NetworkState) -> None:
+    size = s.counters[0].agents
     columns = math.ceil(math.sqrt(size))
-    for place in range(size):
-        row, column = place // columns, place % columns
+    for position in range(size):
+        row, column = position // columns, position % columns
         in_row = min(columns, size - row * columns)
         in_column = (size - column + columns - 1) // columns
-        best = _own(s, s.order[place])
+        best = _own(s, s.network_order[position])
         if in_row > 1:
-            best = _better(s, best, s.order[row * columns + (column - 1) % in_row])
-            best = _better(s, best, s.order[row * columns + (column + 1) % in_row])
+            best = _better(s, best, s.network_order[row * columns + (column - 1) % in_row])
+            best = _better(s, best, s.network_order[row * columns + (column + 1) % in_row])
         if in_column > 1:
-            best = _better(s, best, s.order[(row - 1) % in_column * columns + column])
-            best = _better(s, best, s.order[(row + 1) % in_column * columns + column])
-        s.guide[s.order[place]] = best
+            best = _better(s, best, s.network_order[(row - 1) % in_column * columns + column])
+            best = _better(s, best, s.network_order[(row + 1) % in_column * columns + column])
+        s.informant[s.network_order[position]] = best
 
 
 @compiled
-def _choose_clan(s: State) -> None:
-    size, k = s.tally[0].agents, _groups(s.tally[0].agents)
+def _inform_clan(s: NetworkState) -> None:
+    rules: Interpretation = s.interpretation[0]
+    size, k = s.counters[0].agents, _groups(s.counters[0].agents)
     leader_of_all = -1
     for clan in range(k):
-        leader = s.order[clan]
-        for place in range(clan, size, k):
-            leader = _better(s, leader, s.order[place])
-        for place in range(clan, size, k):
-            s.guide[s.order[place]] = leader
+        leader = s.network_order[clan]
+        for position in range(clan, size, k):
+            leader = _better(s, leader, s.network_order[position])
+        for position in range(clan, size, k):
+            s.informant[s.network_order[position]] = leader
         leader_of_all = leader if leader_of_all < 0 else _better(s, leader_of_all, leader)
     for clan in range(k):
-        s.guide[s.guide[s.order[clan]]] = leader_of_all
+        s.informant[s.informant[s.network_order[clan]]] = leader_of_all
+    if rules.followers_know_leaders > 0:
+        for j in range(size):
+            s.informant[j] = leader_of_all
 
 
 @compiled
-def _choose_cluster(s: State) -> None:
-    size, k = s.tally[0].agents, _groups(s.tally[0].agents)
+def _inform_cluster(s: NetworkState) -> None:
+    size, k = s.counters[0].agents, _groups(s.counters[0].agents)
     for cluster in range(k):
-        best = s.order[cluster]
-        for place in range(cluster, size, k):
-            best = _better(s, best, s.order[place])
+        best = s.network_order[cluster]
+        for position in range(cluster, size, k):
+            best = _better(s, best, s.network_order[position])
         for other in range(k):
             if other != cluster:
                 # the informants of a cluster are its first k - 1 members, one for each other cluster in turn
                 number = cluster if cluster < other else cluster - 1
-                best = _better(s, best, s.order[other + number * k])
-        for place in range(cluster, size, k):
-            s.guide[s.order[place]] = best
+                best = _better(s, best, s.network_order[other + number * k])
+        for position in range(cluster, size, k):
+            s.informant[s.network_order[position]] = best
 
 
 @compiled
-def _choose_hierarchical(s: State) -> None:
-    size = s.tally[0].agents
+def _inform_hierarchical(s: NetworkState) -> None:
+    size = s.counters[0].agents
     branching = max(2, int(math.sqrt(size)))
     for node in range(size):
         child = node
-        for place in range(branching * node + 1, min(branching * node + branching + 1, size)):
-            if _better(s, s.order[child], s.order[place]) == s.order[place]:
-                child = place
-        s.order[node], s.order[child] = s.order[child], s.order[node]
-    s.guide[s.order[0]] = s.order[0]
+        for position in range(branching * node + 1, min(branching * node + branching + 1, size)):
+            if _better(s, s.network_order[child], s.network_order[position]) == s.network_order[position]:
+                child = position
+        s.network_order[node], s.network_order[child] = s.network_order[child], s.network_order[node]
+    s.informant[s.network_order[0]] = s.network_order[0]
     for node in range(1, size):
-        s.guide[s.order[node]] = s.order[(node - 1) // branching]
+        s.informant[s.network_order[node]] = s.network_order[(node - 1) // branching]
 
 
 @dataclass(frozen=True)
@@ -169,10 +181,13 @@ class Global(Network):
 
     title: ClassVar[str] = "Global"
     source: ClassVar[str] = "Kennedy and Eberhart 1995"
-    choose: ClassVar[Any] = staticmethod(_choose_global)
+    choose_informants: ClassVar[Any] = staticmethod(_inform_global)
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return "all particles share the best position of the swarm"
+
+    def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        return ["g_j := best p of the swarm, for every j"]
 
 
 @dataclass(frozen=True)
@@ -181,10 +196,13 @@ class Focal(Network):
 
     title: ClassVar[str] = "Focal"
     source: ClassVar[str] = "Kennedy and Mendes 2002"
-    choose: ClassVar[Any] = staticmethod(_choose_focal)
+    choose_informants: ClassVar[Any] = staticmethod(_inform_focal)
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return "all particles follow the best position of one particle, drawn once"
+
+    def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        return ["g_j := p_k for every j, where k is one particle, drawn at the start"]
 
 
 @dataclass(frozen=True)
@@ -193,11 +211,14 @@ class Ring(Network):
 
     title: ClassVar[str] = "Ring"
     source: ClassVar[str] = "Kennedy and Mendes 2002"
-    itself: OwnCounts = True
-    choose: ClassVar[Any] = staticmethod(_choose_ring)
+    include_self: IncludeSelf = True
+    choose_informants: ClassVar[Any] = staticmethod(_inform_ring)
 
-    def words(self) -> str:
-        return f"particles stand in a ring and {_verb(self.itself)} their two neighbours"
+    def describe(self) -> str:
+        return f"particles form a ring and {_verb(self.include_self)} their two neighbours"
+
+    def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        return [f"g_j := best p of {_whose(self.include_self)} two neighbours in a ring drawn at the start"]
 
 
 @dataclass(frozen=True)
@@ -206,15 +227,25 @@ class VonNeumann(Network):
 
     title: ClassVar[str] = "2D von Neumann"
     source: ClassVar[str] = "Kennedy and Mendes 2002"
-    itself: OwnCounts = True
-    choose: ClassVar[Any] = staticmethod(_choose_von_neumann)
+    include_self: IncludeSelf = True
+    choose_informants: ClassVar[Any] = staticmethod(_inform_von_neumann)
 
-    def words(self) -> str:
-        return f"particles stand on a torus and {_verb(self.itself)} their four neighbours"
+    def describe(self) -> str:
+        return f"particles form a torus and {_verb(self.include_self)} their four neighbours"
+
+    def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        return [
+            f"g_j := best p of {_whose(self.include_self)} four neighbours on a torus drawn at the start, "
+            f"{math.ceil(math.sqrt(facts['particles']))} to a row"
+        ]
 
 
-def _verb(itself: bool) -> str:
-    return "share with" if itself else "follow the best of"
+def _whose(include_self: bool) -> str:
+    return "j and its" if include_self else "j's"
+
+
+def _verb(include_self: bool) -> str:
+    return "share with" if include_self else "follow the best of"
 
 
 @dataclass(frozen=True)
@@ -223,10 +254,18 @@ class Clan(Network):
 
     title: ClassVar[str] = "Clan"
     source: ClassVar[str] = "de Carvalho and Bastos-Filho 2009"
-    choose: ClassVar[Any] = staticmethod(_choose_clan)
+    choose_informants: ClassVar[Any] = staticmethod(_inform_clan)
 
-    def words(self) -> str:
-        return "particles form clans, follow their clan's leader, and the leaders the best leader"
+    def describe(self) -> str:
+        return "particles form clans and follow their leaders, who share their best positions"
+
+    def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        rules: Interpretation = facts["interpretation"]
+        own = "g_j := p of the leader of j's clan; for leaders: of the best leader"
+        return [
+            f"leader of each of {_groups(facts['particles'])} clans drawn at the start := its particle with the best p",
+            "g_j := p of the best leader, for every j" if rules.followers_know_leaders else own,
+        ]
 
 
 @dataclass(frozen=True)
@@ -235,10 +274,16 @@ class Cluster(Network):
 
     title: ClassVar[str] = "Cluster"
     source: ClassVar[str] = "Mendes, Kennedy and Neves 2003"
-    choose: ClassVar[Any] = staticmethod(_choose_cluster)
+    choose_informants: ClassVar[Any] = staticmethod(_inform_cluster)
 
-    def words(self) -> str:
-        return "particles form clusters that share their best, with one fixed informant between each two"
+    def describe(self) -> str:
+        return "particles form clusters that share their best, with one fixed informant for each pair of clusters"
+
+    def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        return [
+            f"g_j := best p of j's cluster, one of {_groups(facts['particles'])} drawn at the start, and of its "
+            "informants, one in each other cluster"
+        ]
 
 
 @dataclass(frozen=True)
@@ -247,7 +292,14 @@ class Hierarchical(Network):
 
     title: ClassVar[str] = "Hierarchical"
     source: ClassVar[str] = "Janson and Middendorf 2005"
-    choose: ClassVar[Any] = staticmethod(_choose_hierarchical)
+    choose_informants: ClassVar[Any] = staticmethod(_inform_hierarchical)
 
-    def words(self) -> str:
-        return "particles form a tree in which the better ones rise, and follow their parent"
+    def describe(self) -> str:
+        return "particles form a tree in which better particles move up, and follow their parent"
+
+    def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        return [
+            f"in a tree drawn at the start, with up to {max(2, math.isqrt(facts['particles']))} children each: from "
+            "the root down, each particle changes places with its best child if that has a better p",
+            "g_j := p of the parent of j; for the root: its own",
+        ]

@@ -1,6 +1,6 @@
-"""Who takes part in an assessment: heuristics, controls that anything should beat, and other people's optimisers."""
+"""The contestants of an assessment: heuristics, controls, and adapters for other optimisers."""
 
-from robustforge.contestants.contestant import AskTell, Contestant, Finish, Search
-from robustforge.contestants.names import as_contestant, contestant_names
+from robustforge.contestants.contestant import AskTell, Contestant, Search, SearchResult
+from robustforge.contestants.lookup import as_contestant, contestant_names
 
-__all__ = ["AskTell", "Contestant", "Finish", "Search", "as_contestant", "contestant_names"]
+__all__ = ["AskTell", "Contestant", "Search", "SearchResult", "as_contestant", "contestant_names"]

@@ -1,7 +1,7 @@
-"""CMA-ES by pycma, as people use it: on the nominal objective, or on the worst of a few points around a candidate.
+"""CMA-ES by pycma, on the nominal objective or on the worst of a few points around each candidate.
 
-Candidates live in the unit box, start uniformly in it with a step of 0.3, and the mean of the last distribution is
-returned, which is pycma's own recommendation. Everything else is pycma's default.
+The box is scaled to the unit cube, the initial mean is uniform in it, and the initial step size is 0.3. The mean of the
+last distribution is returned, which is pycma's recommendation. All other parameters are pycma's defaults.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import numpy.typing as npt
 
 from robustforge.core.random import stream
 from robustforge.errors import MissingExtraError, ProblemError
-from robustforge.problem import Problem
-from robustforge.verification.drawing import draw_offsets
+from robustforge.robust_problem import Problem
+from robustforge.verification.sampling import sample_offsets
 
 Floats = npt.NDArray[np.float64]
 
-STEP = 0.3
+INITIAL_STEP_SIZE = 0.3
 
 
 class CmaEs:
     """A search by CMA-ES.
 
     Args:
-        problem: What is searched.
-        budget: Evaluations in all.
-        seed: Decides it; nothing is drawn from NumPy's global generator, which threads share.
-        worst_of: Points around each candidate whose worst is its value; 0 for the candidate itself.
+        problem: The problem.
+        budget: Number of evaluations.
+        seed: Decides everything that is random; NumPy's global generator, which threads share, is not used.
+        worst_of: Points sampled around each candidate, whose worst value counts; 0 for the candidate itself.
     """
 
     def __init__(self, problem: Problem, budget: int, seed: int, worst_of: int = 0) -> None:
@@ -41,17 +41,17 @@ class CmaEs:
         self._offsets = stream(rng)
         options = {
             "bounds": [0.0, 1.0],
-            "seed": np.nan,  # none: it would be set for the whole process
+            "seed": np.nan,  # no seed: it would be set for the whole process
             "randn": lambda *shape: rng.standard_normal(shape),
             "verbose": -9,
             "maxfevals": budget,
         }
-        start = rng.random(problem.dimension)
-        self._strategy: Any = pycma().CMAEvolutionStrategy(start, STEP, options)
+        initial_mean = rng.random(problem.dimension)
+        self._strategy: Any = pycma().CMAEvolutionStrategy(initial_mean, INITIAL_STEP_SIZE, options)
         self._candidates: list[Floats] = []
 
     def ask(self) -> Floats:
-        """Return the candidates of the next generation, or the points around them."""
+        """Return the candidates of the next generation, or points around them."""
         if self._strategy.stop():
             return np.empty((0, self._lower.size))
         self._candidates = self._strategy.ask()
@@ -59,25 +59,25 @@ class CmaEs:
         if not self._worst_of:
             return np.asarray(points)
         problem, geometry = self._problem, self._problem.geometry
-        offsets = draw_offsets(problem, len(points) * self._worst_of, self._offsets)
+        offsets = sample_offsets(problem, len(points) * self._worst_of, self._offsets)
         around = np.repeat(points, self._worst_of, axis=0) + geometry.offset + geometry.radii * offsets
-        return np.clip(around, problem.lower, problem.upper) if problem.outside == "clip" else np.asarray(around)
+        return np.clip(around, problem.lower, problem.upper) if problem.out_of_bounds == "clip" else np.asarray(around)
 
     def tell(self, values: Floats) -> None:
-        """Take the values of the points."""
+        """Update the distribution with the values of the points."""
         scores = values.reshape(len(self._candidates), -1).max(axis=1)
         self._strategy.tell(self._candidates, scores.tolist())
 
     @property
     def design(self) -> Floats | None:
-        """The mean of the distribution, in the box."""
+        """The mean of the distribution, in the units of the problem."""
         if not self._candidates:
             return None
         return np.asarray(self._lower + self._width * np.array(self._strategy.result.xfavorite))
 
 
 def pycma() -> Any:
-    """Return pycma, which is an optional extra."""
+    """Import pycma, which is an optional extra."""
     try:
         import cma
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""What a contestant is: a name, perhaps a budget of its own, and a way to search by ask and tell."""
+"""`Contestant`: an optimiser in an assessment; `AskTell` adapts any optimiser with an ask-and-tell interface."""
 
 from __future__ import annotations
 
@@ -10,42 +10,43 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from robustforge.engine.objective import Objective
+from robustforge.arguments import former_attribute, named_arguments
+from robustforge.engine.batch_evaluation import Objective
+from robustforge.engine.initial_state import checked_budget
 from robustforge.engine.optimizer import failure_error
-from robustforge.engine.setup import checked_budget
 from robustforge.errors import AssessmentError
-from robustforge.problem import Problem
+from robustforge.robust_problem import Problem
 
 Floats = npt.NDArray[np.float64]
 
 
 class Search(Protocol):
-    """An optimiser at work on one problem."""
+    """An optimiser running on one problem."""
 
     def ask(self) -> Floats:
-        """Return points that are to be evaluated (k, n); none (0, n) if it has ended."""
+        """Return the points to be evaluated (k, n); empty (0, n) to end the search."""
 
     def tell(self, values: Floats) -> None:
-        """Take the values of the points that were last asked for (k,)."""
+        """Receive the values of the points returned by the last `ask` (k,)."""
 
     @property
     def design(self) -> Floats | None:
-        """The design that it would return now (n,); `None` if it has none yet."""
+        """The incumbent design (n,); `None` if there is none yet."""
 
 
 @dataclass(frozen=True)
-class Finish:
-    """What a search has come to.
+class SearchResult:
+    """The result of a contestant's run.
 
     Attributes:
-        x: The design that it returns (n,).
-        nfev: Evaluations that it used.
-        designs: The design at hand after each of the marks; `None` where there was none yet.
+        x: The returned design (n,).
+        nfev: Number of evaluations.
+        checkpoint_designs: The incumbent design at each checkpoint; `None` where there was none yet.
     """
 
     x: Floats
     nfev: int
-    designs: tuple[Floats | None, ...]
+    checkpoint_designs: tuple[Floats | None, ...]
 
 
 @dataclass(frozen=True)
@@ -53,20 +54,23 @@ class Contestant(ABC):
     """An optimiser that takes part in an assessment.
 
     Attributes:
-        name: What it is called in tables.
-        budget: Evaluations of its own, if it is not to have those of all others.
-        identity: What tells it from all others in a store; if it is empty, that follows from the name.
+        name: Name in tables.
+        budget: Its own number of evaluations, if it differs from that of the assessment.
+        identity: Identifies it in a store; by default it is identified by its name.
         fixed: Whether the same identity always gives the same runs, so that stored ones need not be checked.
+        portable: Whether its runs are the same to the bit on every CPU. Those of an optimiser that calls BLAS or LAPACK
+            are not, so that stored ones cannot be checked.
     """
 
     name: str
     budget: int | None = field(default=None, kw_only=True)
     identity: str = field(default="", kw_only=True)
     fixed: bool = field(default=False, kw_only=True)
+    portable: bool = field(default=True, kw_only=True)
 
     @property
     def id(self) -> str:
-        """What it is called in a store; an optimiser of the user's cannot be taken for one of ours."""
+        """Identifies it in a store; that of a user's optimiser differs from all of ours."""
         return self.identity or f"own {self.name}"
 
     def __post_init__(self) -> None:
@@ -74,26 +78,26 @@ class Contestant(ABC):
             checked_budget(self.budget)
 
     @abstractmethod
-    def run(self, problem: Problem, budget: int, seed: int, marks: Sequence[int]) -> Finish:
-        """Search with so many evaluations, and take note of the design at hand after some of them.
+    def run(self, problem: Problem, budget: int, seed: int, checkpoints: Sequence[int]) -> SearchResult:
+        """Search for a robust design, and record the incumbent at checkpoints.
 
         Args:
-            problem: What is searched.
-            budget: Evaluations in all.
-            seed: Decides the search.
-            marks: After how many evaluations, in ascending order.
+            problem: The problem.
+            budget: Number of evaluations.
+            seed: Decides everything that is random.
+            checkpoints: Numbers of evaluations, in ascending order.
         """
 
 
 @dataclass(frozen=True)
 class AskTell(Contestant):
-    """An optimiser with `ask` and `tell`, of yours or anybody's.
+    """An optimiser with an ask-and-tell interface.
 
     Args:
-        name: What it is called in tables.
-        begin: Begins a search: a function of the problem, the budget and a seed that returns a `Search`. It is called
-            in worker threads, so it must draw its random numbers from a generator of its own.
-        budget: Evaluations of its own, if it is not to have those of all others.
+        name: Name in tables.
+        factory: A function of the problem, the budget and a seed that returns a `Search`. It is called in worker
+            threads, so it must use its own random generator.
+        budget: Its own number of evaluations, if it differs from that of the assessment.
 
     Example:
         >>> import numpy as np
@@ -108,26 +112,31 @@ class AskTell(Contestant):
         (3, 0)
     """
 
-    begin: Callable[[Problem, int, int], Search]
+    factory: Callable[[Problem, int, int], Search]
 
-    def run(self, problem: Problem, budget: int, seed: int, marks: Sequence[int]) -> Finish:
+    begin = former_attribute("begin", "factory")
+
+    def run(self, problem: Problem, budget: int, seed: int, checkpoints: Sequence[int]) -> SearchResult:
         """Ask, evaluate and tell; a batch that would exceed the budget ends the search."""
-        search = self.begin(problem, budget, seed)
+        search = self.factory(problem, budget, seed)
         designs: list[Floats | None] = []
-        spent = 0
-        while len(points := search.ask()) and spent + len(points) <= budget:
+        nfev = 0
+        while len(points := search.ask()) and nfev + len(points) <= budget:
             search.tell(_values(problem, points))
-            spent += len(points)
-            while len(designs) < len(marks) and marks[len(designs)] <= spent:
-                designs.append(None if search.design is None else _checked(search.design, problem))
+            nfev += len(points)
+            while len(designs) < len(checkpoints) and checkpoints[len(designs)] <= nfev:
+                designs.append(None if search.design is None else _checked_design(search.design, problem))
         if search.design is None:
-            raise RuntimeError(f"{self.name} has no design after {spent} of {budget} evaluations")
-        last = _checked(search.design, problem)
-        return Finish(last, spent, (*designs, *(last for _ in range(len(marks) - len(designs)))))
+            raise RuntimeError(f"{self.name} has no design after {nfev} of {budget} evaluations")
+        x = _checked_design(search.design, problem)
+        return SearchResult(x, nfev, (*designs, *(x for _ in range(len(checkpoints) - len(designs)))))
 
 
-def _checked(given: Any, problem: Problem) -> Floats:
-    """Return a copy of a design in the box, or raise if it is none."""
+AskTell.__init__ = named_arguments(begin="factory")(AskTell.__init__)  # type: ignore[method-assign]
+
+
+def _checked_design(given: Any, problem: Problem) -> Floats:
+    """Return a copy of a design, clipped to the box."""
     design = np.array(given, dtype=np.float64)
     if design.shape != (problem.dimension,) or not np.isfinite(design).all():
         raise AssessmentError(
@@ -137,9 +146,10 @@ def _checked(given: Any, problem: Problem) -> Floats:
 
 
 def _values(problem: Problem, points: Floats) -> Floats:
-    found: list[float] = []
-    Objective(problem, (), problem.vectorized, strict=True).values(np.array(points, dtype=np.float64), found)
-    values = np.array(found)
+    """Return the values of points (k,); raise if one is NaN or -inf."""
+    collected: list[float] = []
+    Objective(problem, (), problem.vectorized, strict=True).values(np.array(points, dtype=np.float64), collected)
+    values = np.array(collected)
     failed = np.flatnonzero(np.isnan(values) | (values == -np.inf))
     if failed.size:
         raise failure_error(np.array(points[failed[0]]), "NaN or -inf")

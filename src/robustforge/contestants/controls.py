@@ -1,6 +1,6 @@
-"""Controls: what any search must beat to have shown anything.
+"""Controls: baselines that every useful search must beat.
 
-The centre of the box costs nothing and is hard to beat on many of the paper's problems, whose optima lie near it.
+The centre of the box needs no evaluation, and is hard to beat on those problems of the paper whose optimum is near it.
 """
 
 from __future__ import annotations
@@ -8,20 +8,20 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from robustforge.problem import Problem
+from robustforge.robust_problem import Problem
 
 Floats = npt.NDArray[np.float64]
 
 
 class Centre:
-    """The centre of the box, without a single evaluation."""
+    """Returns the centre of the box, without any evaluation."""
 
     def __init__(self, problem: Problem, budget: int, seed: int) -> None:
         low, high = problem.design_box
         self.design: Floats | None = (low + high) / 2
 
     def ask(self) -> Floats:
-        """Return nothing: there is nothing to find out."""
+        """Return no points."""
         return np.empty((0, 0))
 
     def tell(self, values: Floats) -> None:
@@ -29,7 +29,7 @@ class Centre:
 
 
 class RandomSearch:
-    """Points drawn uniformly from the box; the one with the lowest value is returned."""
+    """Draws points uniformly from the box, and returns the one with the lowest nominal value."""
 
     _BATCH = 100
 
@@ -44,11 +44,11 @@ class RandomSearch:
         """Return the next points."""
         size = min(self._BATCH, self._left)
         self._left -= size
-        self._points = self._rng.uniform(self._lower, self._upper, (size, self._lower.size))
+        self._points = self._lower + (self._upper - self._lower) * self._rng.random((size, self._lower.size))
         return self._points
 
     def tell(self, values: Floats) -> None:
-        """Keep the best."""
+        """Update the best point."""
         k = int(np.argmin(values))
         if values[k] < self._best or self.design is None:
             self._best, self.design = float(values[k]), self._points[k].copy()

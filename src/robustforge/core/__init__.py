@@ -1,1 +1,1 @@
-"""What everything compiled stands on: the compiler, random streams, components, the state of a run and its history."""
+"""Foundations of the compiled code: the compiler, random streams, components, the state of a run and its history."""

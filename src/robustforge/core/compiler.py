@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import logging
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -29,13 +31,18 @@ from numba.extending import intrinsic, register_jitable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_logger = logging.getLogger(__name__)
+
+PACKAGES_WITH_KERNELS = ("core", "components", "engine", "robust_problem", "verification")
+"""The packages whose modules decide compiled code."""
+
 _KEPT_FOLDERS = 16
 _USED = "used"
 """The file in a folder of machine code whose time is that of its last use, and which its users have locked."""
 
 
 def compiled(function: F) -> F:
-    """Return `function` compiled: without the interpreter's lock, cached on disk, division as in NumPy."""
+    """Return `function` compiled: without the GIL, cached on disk, division as in NumPy."""
     return _njit(function, inline="never")
 
 
@@ -43,16 +50,13 @@ def inlined(function: F) -> F:
     """Return `function` for use inside compiled functions, into whose body it is copied.
 
     Numba optimises every compiled function together with all that it calls, so that a deep tree of functions is
-    optimised over and over. What is called from one place only is better copied there.
+    optimised over and over. Functions called from one place only should be inlined.
     """
     return _njit(function, inline="always")
 
 
 def both_ways(function: F) -> F:
-    """Return `function` as it is, for Python, such that compiled functions can call it, too.
-
-    Where Python needs a few numbers, at import for instance, nothing is compiled for them.
-    """
+    """Make a plain Python function that compiled code can call, too."""
     return cast(F, register_jitable(nogil=True, error_model="numpy")(function))
 
 
@@ -86,8 +90,30 @@ def call(typing_context: Any, address: Any, *arguments: Any) -> Any:
     return signature(types.none, types.int64, types.StarArgTuple.from_types(plain)), generate
 
 
+@dataclass(frozen=True)
+class Routine:
+    """A kernel that others call by an address in a state field of its own, so that it is not compiled into each.
+
+    Attributes:
+        field: The field of the state that holds the address.
+        kernel: The kernel.
+        arguments: The types of its arguments after the state.
+    """
+
+    field: str
+    kernel: Any
+    arguments: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        ROUTINES.append(self)
+
+
+ROUTINES: list[Routine] = []
+"""All routines, for compiling everything beforehand."""
+
+
 def address(kernel: Callable[..., Any], argument_types: tuple[Any, ...]) -> int:
-    """Return where a kernel's machine code for these argument types is, compiling or loading it if need be."""
+    """Return where a kernel's machine code for these argument types is, compiling or loading it if necessary."""
     return _address(kernel, types.none(*argument_types))
 
 
@@ -100,7 +126,7 @@ def _address(kernel: Any, made: Any) -> int:
 
 @contextmanager
 def compiling(kernel: Any) -> Iterator[None]:
-    """Say, once per process, that compiling takes a while if this kernel was never compiled on this machine."""
+    """Announce, once per process, that compiling takes a while if this kernel was never compiled on this machine."""
     if not is_compiled(kernel):
         announce()
     yield
@@ -119,10 +145,23 @@ def _stamp(kernel: Any) -> Path:
 
 @cache
 def announce() -> None:
-    """Say that compiling takes a while; once per process."""
-    if not os.environ.get("ROBUSTFORGE_QUIET"):
-        text = "robustforge: compiling for this machine what is used for the first time (seconds, once)."
-        print(text, file=sys.stderr, flush=True)
+    """Announce that compiling takes a while; once per process.
+
+    It is logged where the program handles the log messages of the package, as the command line does, and printed on
+    stderr elsewhere, unless `ROBUSTFORGE_QUIET` is set.
+    """
+    text = "compiling components that are used for the first time (some seconds, once)"
+    if _is_logged():
+        _logger.info(text)
+    elif not os.environ.get("ROBUSTFORGE_QUIET"):
+        print(f"robustforge: {text}.", file=sys.stderr, flush=True)
+
+
+def _is_logged() -> bool:
+    """Whether messages reach a handler: one of the package's logger, or one of the program's that takes this level."""
+    own, root = logging.getLogger("robustforge").handlers, logging.getLogger().handlers
+    is_own = any(not isinstance(handler, logging.NullHandler) for handler in own)
+    return is_own or (bool(root) and _logger.isEnabledFor(logging.INFO))
 
 
 @cache
@@ -143,22 +182,21 @@ def cache_folder() -> Path:
 
 @cache
 def fingerprint() -> str:
-    """Return a hash of the modules that have anything to do with compiled code, where they are, and what compiles them.
+    """Return a hash of the modules that decide compiled code, of their folder, and of what compiles them.
 
-    Numba keeps machine code by the place of its source: what was compiled for one copy is of no use to another.
+    These are all modules of the packages with kernels: a kernel may contain a constant or a memory layout of another
+    module. Numba keeps machine code by the path of its source, so that another copy of the package cannot use it.
     """
     package = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256(f"{numba.__version__} {sys.version} {package}".encode())
-    for path in sorted(package.rglob("*.py")):
-        source = path.read_bytes()
-        if b"core.compiler import" in source or path == Path(__file__).resolve():
-            digest.update(path.relative_to(package).as_posix().encode())
-            digest.update(source)
+    for path in sorted(path for name in PACKAGES_WITH_KERNELS for path in (package / name).rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
 def _claim(folder: Path) -> None:
-    """Mark a folder as used now, and as long as this process lives; forget the ones that were unused for longest."""
+    """Mark a folder as used as long as this process runs; delete the least recently used ones."""
     used = folder / _USED
     is_new = not used.exists()
     lock = os.open(used, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)  # open, and so locked, until the process ends
@@ -178,7 +216,7 @@ def _forget(mine: Path) -> None:
 
 
 def _last_use(folder: Path) -> float:
-    """Return when a folder was last used; by its own time, where it is of a version without marks."""
+    """Return when a folder was last used; by its own time stamp, where an older version made it."""
     for path in (folder / _USED, folder):
         with suppress(OSError):
             return path.stat().st_mtime
@@ -186,7 +224,7 @@ def _last_use(folder: Path) -> float:
 
 
 def _in_use(folder: Path) -> bool:
-    """Whether some process that lives has marked the folder."""
+    """Whether any running process has marked the folder."""
     try:
         lock = os.open(folder / _USED, os.O_RDWR | os.O_CLOEXEC)
     except OSError:

@@ -1,16 +1,17 @@
-"""What a component is: a frozen dataclass whose fields carry their ranges. The classes *are* the grammar.
+"""Components: frozen dataclasses whose fields carry their ranges. The classes *are* the grammar.
 
 A *slot* (`Network`, `Baseline`, ...) is a class derived from `Component` with `slot=True`; its *alternatives* are the
-dataclasses derived from it, in the order in which they are written. Lists, JSON, help, random derivations and
-conformance tests all come from here, so that adding a component is adding one class. Its compiled behaviour is a kernel
-for each of the slot's *verbs*; the machine finds it by its address, in the slot's record in the state.
+dataclasses derived from it, in the order of their ranks. The grammar, JSON, lists, descriptions, pseudocode, random
+derivations and conformance tests are derived from these classes, so that a new component is a new class. Its compiled
+behaviour is one kernel for each name in the slot's *kernel interface*; the engine calls a kernel by its address, which
+is in the slot's record in the state.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
@@ -33,6 +34,24 @@ class Range:
 
 
 @dataclasses.dataclass(frozen=True)
+class Former:
+    """The name of a field, and of its choices, in version 1 of the JSON format.
+
+    Former names stay part of a heuristic's identity and of a grammar's fingerprint, and files with them stay readable.
+    """
+
+    name: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant:
+    """The value, in the grammar of the paper, of a parameter that the paper does not have."""
+
+    value: Any
+
+
+@dataclasses.dataclass(frozen=True)
 class Field:
     """One field of a component as the grammar sees it.
 
@@ -41,16 +60,20 @@ class Field:
         kind: The Python type of its value: `int`, `float`, `bool`, `str` or a component class.
         range: The numbers allowed, for `int` and `float`.
         choices: The values allowed, for `bool` and `str`.
-        meaning: One line for people.
-        default: The value that leaves everything as it is in the paper; `MISSING` for the paper's own fields.
+        meaning: What it is, in one line.
+        default: The value that reproduces the paper's behaviour; `MISSING` for the paper's own fields.
+        former: Its name and choices in version 1 of the JSON format.
+        constant: Its only value in the grammar of the paper, which does not have it as a parameter; or `MISSING`.
     """
 
     name: str
-    kind: type
+    kind: Any
     range: Range | None
     choices: tuple[Any, ...]
     meaning: str
     default: Any
+    former: Former
+    constant: Any
 
     @property
     def is_component(self) -> bool:
@@ -64,25 +87,42 @@ class Field:
 
     @property
     def optional(self) -> bool:
-        """Whether the field came after the paper: it may be left out, and then changes nothing."""
+        """Whether the field was added to those of the paper: it may be left out, and then changes nothing."""
         return self.default is not dataclasses.MISSING
+
+    def former_value(self, value: Any) -> Any:
+        """Return a value as version 1 of the JSON format had it."""
+        return self.former.choices[self.choices.index(value)] if self.former.choices else value
 
 
 class Component:
     """The root of all parts of a heuristic.
 
     Class attributes:
-        title: The name in the grammar, in JSON and on screen.
+        title: Its name in the grammar, in JSON and on screen.
+        former_title: Its title in version 1 of the JSON format, if that was another one.
+        former_symbol: The symbol of a slot in the grammar at that time, if it was another one.
         source: Where it comes from, as a citation.
         extension: Whether it goes beyond the grammar of the paper.
+        rank: Its position among the alternatives of its slot; equal ranks keep the order of definition. The order
+            decides what a seed derives, so alternatives in different modules must have different ranks.
+        key: The name of a slot in tables and files of results; by default that of its class, in lower case.
+        label: The heading of a slot in tables.
+        kernels: The kernel interface of a slot: for each kernel, the types of its arguments after the state.
+        used: In the record of a slot, whether it has a component: 1 or 0.
     """
 
     title: ClassVar[str] = ""
+    former_title: ClassVar[str] = ""
+    former_symbol: ClassVar[str] = ""
     source: ClassVar[str] = ""
     extension: ClassVar[bool] = False
+    rank: ClassVar[int] = 100
     is_slot: ClassVar[bool] = False
-    verbs: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
-    """What a slot's components do: for each verb, the types of what its kernel takes after the state."""
+    key: ClassVar[str] = ""
+    label: ClassVar[str] = ""
+    kernels: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    used: ClassVar[float]
     _alternatives: ClassVar[list[type[Component]]]
 
     def __init_subclass__(cls, slot: bool = False, **options: Any) -> None:
@@ -90,6 +130,7 @@ class Component:
         cls.is_slot = slot
         if slot:
             cls._alternatives = []
+            cls.key = cls.__dict__.get("key", cls.__name__.lower())
         elif cls.slot() is not None:
             cls._alternatives.append(cls)
 
@@ -99,13 +140,29 @@ class Component:
         self.check()
 
     def check(self) -> None:
-        """Raise `HeuristicError` if the fields do not go together; each is within its own range already."""
+        """Raise `HeuristicError` if the fields are incompatible; each is within its own range already."""
 
-    def words(self) -> str:
-        """Return what this part does, in plain words, with its numbers."""
+    def describe(self) -> str:
+        """Return what this component does, with its numbers, as a phrase."""
         return self.title
 
-    def resolved(self, plan: Plan) -> Mapping[str, float]:
+    def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        """Return what this component does as lines of pseudocode, indented by two spaces per level.
+
+        Args:
+            facts: Numbers that follow from the budget and from other components, by name.
+        """
+        return [self.describe()]
+
+    def sizes(self, plan: Plan) -> Mapping[str, int]:
+        """Return the sizes that the shapes of its arrays in the state refer to, by name."""
+        return {}
+
+    def initial_arrays(self, plan: Plan) -> Mapping[str, Any]:
+        """Return the initial contents of its arrays in the state that are not zero, by name."""
+        return {}
+
+    def parameters(self, plan: Plan) -> Mapping[str, float]:
         """Return the numbers that the kernels read, by field; a fraction becomes an integer of this run's `plan`."""
         return {field.name: float(getattr(self, field.name)) for field in fields(type(self)) if is_number(field)}
 
@@ -116,8 +173,8 @@ class Component:
 
     @classmethod
     def alternatives(cls) -> tuple[type[Component], ...]:
-        """Return the components that can stand here: those of a slot, or the class itself."""
-        return tuple(cls._alternatives) if cls.is_slot else (cls,)
+        """Return the components that are allowed here: those of a slot, or the class itself."""
+        return tuple(sorted(cls._alternatives, key=lambda part: part.rank)) if cls.is_slot else (cls,)
 
     @classmethod
     def summary(cls) -> str:
@@ -143,42 +200,74 @@ def _fields(cls: Any) -> tuple[Field, ...]:
     return tuple(_field(declared, hints[declared.name]) for declared in dataclasses.fields(cls))
 
 
+def parts(component: Component) -> Iterator[tuple[Field, Component]]:
+    """Yield the components inside a component, at all levels, the outermost first, with their fields."""
+    for field in fields(type(component)):
+        if field.is_component:
+            part = getattr(component, field.name)
+            yield field, part
+            yield from parts(part)
+
+
+def places(root: type[Component]) -> dict[type[Component], Field | None]:
+    """Return every slot and part that a component can contain, from the top down, with the first field of that type.
+
+    The root itself comes first, with `None`.
+    """
+    found: dict[type[Component], Field | None] = {root: None}
+
+    def collect(kind: type[Component]) -> None:
+        for component in kind.alternatives():
+            for field in fields(component):
+                if field.is_component and field.kind not in found:
+                    found[field.kind] = field
+                    collect(field.kind)
+
+    collect(root)
+    return found
+
+
 def is_number(field: Field) -> bool:
-    """Whether the kernels can read the field as a number: all but components and words."""
+    """Whether the kernels can read the field as a number: all but components and strings."""
     return not field.is_component and field.kind is not str
 
 
 @cache
 def record(slot: Any) -> np.dtype[Any]:
-    """Return the record type that holds the numbers and kernels of whichever component stands in a slot."""
+    """Return the record type that holds the numbers and kernels of whichever component occupies a slot."""
     names: dict[str, Any] = {"used": np.float64}
     for component in slot.alternatives():
         names.update((name, np.float64) for name in numeric_names(component))
-    names.update((verb, np.int64) for verb in slot.verbs)
+    names.update((kernel, np.int64) for kernel in slot.kernels)
     return np.dtype(list(names.items()), align=True)
 
 
 def numeric_names(component: type[Component]) -> Iterator[str]:
-    """Yield the names of the fields that a kernel reads; a word is read as the number of its choice."""
+    """Yield the names of the fields that a kernel reads; a string is read as the index of its choice."""
     return (field.name for field in fields(component) if not field.is_component)
 
 
+def codes(choices: Any) -> tuple[Any, ...]:
+    """Return the numbers by which kernels know the choices of a field, `Literal[...]`, in their order."""
+    return tuple(range(len(get_args(choices))))
+
+
 def filled_record(slot: Any, chosen: Component | None, plan: Plan) -> np.ndarray[Any, Any]:
-    """Return the slot's record with the chosen component's numbers, all 0 where the slot is empty."""
+    """Return the slot's record with the chosen component's parameters; all 0 where the slot is empty."""
     values = np.zeros(1, record(slot))
     if chosen is None:
         return values
     values["used"] = 1.0
-    numbers = dict(chosen.resolved(plan))
+    numbers = dict(chosen.parameters(plan))
     for field in fields(type(chosen)):
         if field.kind is str:
             numbers[field.name] = field.choices.index(getattr(chosen, field.name))
     for name, number in numbers.items():
         if name not in (values.dtype.names or ()):
             raise HeuristicError(
-                "a component added from outside the package must use fields that its slot has",
+                "a component added from outside the package must use the field names of its slot",
                 f"{chosen.title} has {name!r}, {slot.__name__} has {', '.join(values.dtype.names or ())}",
-                "Rename the field, or add the class to the slot's own file",
+                "Rename the field, or add the class to the module of the slot",
             )
         values[name] = number
     return values
@@ -197,7 +286,9 @@ def _field(declared: dataclasses.Field[Any], hint: Any) -> Field:
         choices = (True, False)
     meaning = next((item for item in metadata if isinstance(item, str)), "")
     limits = next((item for item in metadata if isinstance(item, Range)), None)
-    return Field(declared.name, kind, limits, choices, meaning, declared.default)
+    former = next((item for item in metadata if isinstance(item, Former)), Former(declared.name))
+    constant = next((item.value for item in metadata if isinstance(item, Constant)), dataclasses.MISSING)
+    return Field(declared.name, kind, limits, choices, meaning, declared.default, former, constant)
 
 
 def _checked(cls: type[Component], field: Field, value: Any) -> Any:

@@ -1,10 +1,10 @@
-"""The history of a run: every point evaluated with its value, and the question which of them lie in a neighbourhood.
+"""The history of a search: all evaluated points with their values, and the query for those near a point.
 
-Hits are rare in high dimension, so the question is answered in steps: branch-free filters over a few coordinates, then
-more, in float32, block by block; and the exact distance in float64 for what these leave in doubt. Points whose value is
-unknown (NaN) are never in a neighbourhood; infeasible ones (+inf) are.
+Hits are rare in high dimension, so the query runs in stages: branch-free filters over a few coordinates, then more, in
+float32, block by block; and the exact distance in float64 for the remaining candidates. Points whose value is unknown
+(NaN) are never in a neighbourhood; infeasible ones (+inf) are.
 
-No index helps with balls in tens of dimensions, where most of a history lies just outside a ball. So that the cost of
+No index helps with balls in tens of dimensions, where most of a history is just outside a ball. So that the cost of
 an evaluation does not grow with the budget, what queries may examine is counted: at least the newest `RECENT` points
 each time, and of the older ones as many as `PER_EVALUATION` for each evaluation so far allow, in all.
 """
@@ -12,8 +12,9 @@ each time, and of the older ones as many as `PER_EVALUATION` for each evaluation
 from __future__ import annotations
 
 import numpy as np
+from numba import float64, int64
 
-from robustforge.core.compiler import call, compiled, inlined
+from robustforge.core.compiler import Routine, call, compiled, inlined
 from robustforge.core.state import BLOCK, Array, Floats, State
 
 RECENT = 2048
@@ -22,29 +23,29 @@ RECENT = 2048
 PER_EVALUATION = 512
 """Older points that queries may examine for each evaluation so far, in all."""
 
-_STEP = 8  # coordinates looked at before it is asked whether a block can be given up
-_FILTERED = 16  # coordinates looked at before the points that are left are looked at one by one,
-_SAME = 1e-9  # how far coordinates with tolerance 0 may be apart, as a share of the box width
-_MANY = 8  # or, where they are more than this, once more together
+_STEP = 8  # coordinates compared between two checks whether a block can be discarded
+_FILTERED = 16  # coordinates compared before the remaining points of a block are compared one by one
+_MANY = 8  # remaining points above which the block is compared once more as a whole instead
+_SAME = 1e-9  # largest difference of coordinates with tolerance 0, as a fraction of the width of the bounds
 
 
 @compiled
 def remember(s: State, b: int, value: float) -> None:
     """Append the point `b` of the batch and its value."""
-    t = s.tally[0]
+    t = s.counters[0]
     k = t.spent
-    y, x, point, evaluated, coarse = s.batch_y[b], s.batch_x[b], s.points[k], s.evaluated_x[k], s.coarse
+    y, x, point, evaluated, coarse = s.batch_y[b], s.batch_x[b], s.history_y[k], s.history_x[k], s.history_coarse
     for i in range(y.size):
         point[i] = y[i]
         evaluated[i] = x[i]
         coarse[i, k] = y[i]
-    s.values[k] = value
+    s.history_f[k] = value
     t.spent = k + 1
 
 
 @compiled
 def neighbours(s: State, y: Floats) -> int:
-    """Write the indices of the points that lie in the set around `y` to `s.near`; return how many there are.
+    """Write the indices of the points in the set around `y` to `s.neighbours`; return their number.
 
     Of a long history the newest part is examined, as far as the work allows.
 
@@ -52,28 +53,29 @@ def neighbours(s: State, y: Floats) -> int:
         s: The state.
         y: The centre, scaled.
     """
-    t = s.tally[0]
+    t = s.counters[0]
     older = max(0, t.spent - RECENT)
     examined = min(older, max(0, PER_EVALUATION * t.spent - t.examined))
     t.examined += examined
-    call(s.routines[0].neighbours, s, y, older - examined)
-    return t.near
+    call(s.find_neighbours_kernel[0], s, y, older - examined)
+    return int(t.neighbour_count)
 
 
 @compiled
 def find_neighbours(s: State, y: Floats, first: int) -> None:
-    """Write the indices of all points from `first` on that lie in the set around `y` to `s.near`, their number to
-    the tally.
+    """Find all points from `first` on in the set around `y`.
+
+    Their indices are written to `s.neighbours`, and their number to the counters.
 
     Args:
         s: The state.
         y: The centre, scaled.
         first: The oldest point to examine, rounded down to a whole block.
     """
-    stop, is_box = s.tally[0].spent, s.tally[0].is_box == 1
-    points, values, near, active, exact = s.points, s.values, s.near, s.active, s.exact
-    coarse, slack, edge = s.coarse, s.slack[0], s.edge[0]
-    surely, maybe = np.float32(1.0) - slack, np.float32(1.0) + slack
+    stop, is_box = s.counters[0].spent, s.counters[0].is_box == 1
+    points, values, near, active, exact = s.history_y, s.history_f, s.neighbours, s.uncertain, s.certain
+    coarse, slack, edge = s.history_coarse, s.coarse_slack[0], s.squared_radius[0]
+    certainly_near, possibly_near = np.float32(1.0) - slack, np.float32(1.0) + slack
     gaps = np.empty(BLOCK, np.float32)
     more = min(_FILTERED, active.size)
     found = 0
@@ -83,7 +85,7 @@ def find_neighbours(s: State, y: Floats, first: int) -> None:
         count, done = BLOCK, 0
         while count > 0 and done < more:
             widen(coarse, active, y, block, done, min(done + _STEP, more), is_box, gaps)
-            count, done = _close(gaps, maybe), done + _STEP
+            count, done = _close(gaps, possibly_near), done + _STEP
         if count == 0:
             continue
         whole = active.size == more
@@ -93,18 +95,21 @@ def find_neighbours(s: State, y: Floats, first: int) -> None:
         whole = whole and exact.size == 0
         for k in range(block, min(block + BLOCK, stop)):
             gap = gaps[k - block]
-            if gap > maybe or np.isnan(values[k]):
+            if gap > possibly_near or np.isnan(values[k]):
                 continue
-            if (whole and gap < surely) or _holds(points[k], y, active, exact, is_box, edge):
+            if (whole and gap < certainly_near) or _holds(points[k], y, active, exact, is_box, edge):
                 near[found] = k
                 found += 1
-    s.tally[0].near = found
+    s.counters[0].neighbour_count = found
+
+
+FIND_NEIGHBOURS = Routine("find_neighbours_kernel", find_neighbours, (float64[::1], int64))
 
 
 @compiled
 def worst_of(s: State, found: int) -> float:
-    """Return the largest value among the first `found` points of `s.near`; -inf if there is none."""
-    values, near = s.values, s.near
+    """Return the largest value among the first `found` points of `s.neighbours`; -inf if there is none."""
+    values, near = s.history_f, s.neighbours
     worst = -np.inf
     for k in range(found):
         worst = max(worst, values[near[k]])

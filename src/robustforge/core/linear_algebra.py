@@ -58,7 +58,7 @@ def solve_positive(matrix: Floats, right: Floats) -> Floats:
         The solution (n,), which is not finite if the matrix is not positive definite.
     """
     solution = np.array(right)
-    _solve(np.array(matrix, order="C"), solution)
+    solve_in_place(np.array(matrix, order="C"), solution)
     return solution
 
 
@@ -151,7 +151,7 @@ def _add_product(a: Floats, b: Floats, result: Floats) -> None:
 
 
 @compiled
-def _solve(a: Floats, x: Floats) -> None:
+def solve_in_place(a: Floats, x: Floats) -> None:
     """Solve a positive definite system in place: `a` becomes its Cholesky factor and, above, the factor's transpose.
 
     Inner loops run along rows, whose entries are side by side.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from robustforge.core.compiler import compiled, inlined
-from robustforge.core.elementary import exp, log
+from robustforge.core.portable_math import exp, log
 from robustforge.errors import ProblemError
 
 Stream = npt.NDArray[np.uint64]

@@ -1,310 +1,365 @@
-"""The state of a run: arrays only, shared between Python and the compiled kernels.
+"""The state of a search: named arrays that Python and the compiled kernels share.
 
-Space inside the engine is scaled so that the uncertainty set is the unit ball (or the unit box) around 0, and centred
-on the box of the designs: every kernel speaks in units of Gamma. A component that needs memory of its own declares it
-beside its kernels with `StateField`; `core.state_type` makes one compiled type of all of them.
+The state is declared in parts. A part is a class whose annotations give each array its element type, its shape in the
+sizes of a `Plan`, and its meaning. This module declares what every search has: the engine's counters, the space, the
+history, the agents and the batch. A component that needs memory of its own declares a further part in its own module,
+and its kernels take that class: mypy reads the same declarations as `core.state_type`, which makes one compiled type of
+all of them.
+
+Inside, space is scaled so that the uncertainty set is the unit ball (or the unit box) around 0: every kernel computes
+in units of Gamma.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 from numba import from_dtype, types
 
-from robustforge.core.compiler import compiled
-from robustforge.core.random import uniform
-
-State = Any
-"""What a kernel takes: the state, with the fields below as attributes. (Numba checks the types, not mypy.)"""
-
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
+Coarse = npt.NDArray[np.float32]
+Words = npt.NDArray[np.uint64]
 Array = npt.NDArray[Any]
+_ELEMENT_TYPES = {Floats: np.float64, Integers: np.int64, Booleans: np.bool_, Coarse: np.float32, Words: np.uint64}
 
 BLOCK = 256
 """History points that are filtered together; the coarse copy is padded to a multiple of it."""
 
-# What an agent is doing in an iteration.
-OUTSIDE, SKIPPED, WAITING, SEARCHING, STOPPED, PARTIAL, DONE = range(7)
 
-# What a run is doing: testing for structure, about to begin its outer search, in it, checking what it came to.
-TESTING, BEGINNING, GOING, CHECKING = range(4)
+class Status(IntEnum):
+    """State of an agent in an iteration."""
 
-# Why a run ended.
-RUNNING, BUDGET_SPENT, SPACE_EMPTY, NOWHERE, FAILED = range(5)
-
-# What becomes of a failed evaluation.
-RAISE, INFEASIBLE, UNKNOWN = range(3)
-
-TALLY = np.dtype(
-    [
-        (name, np.int64)
-        for name in (
-            "dimension",  # variables
-            "is_box",  # the set is a box (maximum norm) and not a ball (Euclidean norm)
-            "clip",  # points are kept to the box: clipped, or, with a shrunken box, against rounding
-            "phase",  # TESTING, BEGINNING, GOING or CHECKING
-            "agents",
-            "first",  # the first of those whose turn it is
-            "last",  # the one after the last of them
-            "group",  # how many agents the outer search has
-            "extent",  # evaluations in a complete inner search
-            "points",  # how many of them the outer search asks for
-            "nominal",  # candidates are evaluated as they are, whatever the inner search
-            "other",  # whether the search that the structure test stands for has taken over
-            "as_is",  # whether the outer search wants that
-            "budget",  # evaluations in all
-            "spent",  # evaluations taken in
-            "allowance",  # evaluations that the outer search may spend, structure test included
-            "reserve",  # evaluations to check what it came to
-            "free",  # evaluations of the search not promised to any agent
-            "batch",  # points that wait for a value
-            "evaluated",  # how many of them a compiled objective has got to
-            "retries",  # further attempts at a failed point
-            "on_failure",  # RAISE, INFEASIBLE or UNKNOWN
-            "failures",
-            "first_failure",  # its place in the history, or -1
-            "fatal",  # the place of the failure that ended the run, or -1
-            "iteration",
-            "learnt",  # whether the searches of this iteration were learnt from
-            "closing",  # the last evaluation, f at the returned point, is under way
-            "ending",  # RUNNING, or why the search ended
-            "found",  # whether there is an incumbent: a point with a robust value
-            "barren",  # turns of single agents in a row without an evaluation
-            "forced",  # after a scattering nobody is skipped
-            "near",  # points that the last query for neighbours found
-            "examined",  # points of the history older than the newest ones that queries have examined
-            "work",  # distances computed for relocations
-            "work_limit",
-            "relocations",
-            "pause",  # come back to Python after every iteration
-            "n_dorm",
-            "n_pbest",
-            "stopping",
-        )
-    ],
-    align=True,
-)
+    OUTSIDE = 0  # outside the bounds: not evaluated
+    SKIPPED = 1  # the history shows a worse point nearby: not evaluated
+    NO_BUDGET = 2  # no evaluations are left for it
+    SEARCHING = 3  # its inner search is under way
+    STOPPED = 4  # its inner search was stopped early
+    PARTIAL = 5  # its inner search had fewer evaluations than the inner budget
+    DONE = 6  # its inner search is complete
 
 
-@dataclass(frozen=True)
-class Readings:
-    """Where the paper can be read in more than one way: the reading taken. `benchmarks/readings.py` tries the others.
+class Phase(IntEnum):
+    """Phase of a run."""
 
-    Attributes:
-        step_by_rho: The descent component has the length of (Rho) instead of Gamma.
-        step_scale: Factor on the descent component: 1 in units of Gamma, 1/Gamma in units of x.
-        direction_after_stop: A search that was stopped early still gives a descent direction.
-        relocation_resets_best: A relocated particle forgets its personal best.
-        outside_is_idle: An iteration outside the box counts towards dormancy.
-        mutated_dimensions: Dimensions mutated on average: 0.5 as the paper's U(0, 1/n), 1 as its text says.
-        first_speed_in_x: Initial velocities are U(0, 0.1) in units of x instead of Gamma.
+    TESTING = 0  # the separability test
+    STARTING = 1  # about to start the outer search
+    SEARCHING = 2  # the outer search
+    SELECTING = 3  # the final selection
+
+
+class Ending(IntEnum):
+    """Why a run ended."""
+
+    RUNNING = 0
+    BUDGET_SPENT = 1
+    SPACE_COVERED = 2  # no empty hypersphere of the size of the uncertainty set is left
+    NO_CANDIDATE = 3  # nothing can be evaluated anywhere
+    FAILED = 4  # the objective failed, and failures are errors
+
+
+class FailurePolicy(IntEnum):
+    """Policy for failed evaluations."""
+
+    RAISE = 0
+    INFEASIBLE = 1
+    UNKNOWN = 2
+
+
+# The same as integers, for kernels: an enumeration would make them slower to compile.
+OUTSIDE, SKIPPED, NO_BUDGET, SEARCHING, STOPPED, PARTIAL, DONE = map(int, Status)
+TESTING_PHASE, STARTING_PHASE, SEARCHING_PHASE, SELECTING_PHASE = map(int, Phase)
+RUNNING, BUDGET_SPENT, SPACE_COVERED, NO_CANDIDATE, FAILED = map(int, Ending)
+RAISE, INFEASIBLE, UNKNOWN = map(int, FailurePolicy)
+
+STAGNATION_LIMIT = 50
+"""Turns of all agents in a row without an evaluation after which a swarm is reinitialised."""
+
+R = TypeVar("R")
+C = TypeVar("C")
+
+
+class Record(Generic[R]):
+    """An array of one record; `R` is a class whose annotations are its fields, `int` or `float`."""
+
+    def __getitem__(self, index: int) -> R: ...  # type: ignore[empty-body]
+
+
+class SlotRecord(Generic[C]):
+    """The record of a slot: the parameters and kernel addresses of the component that is used there.
+
+    A kernel binds it to the class that it was written for, `p: Ring = s.network[0]`, so that mypy checks what it reads.
     """
 
-    step_by_rho: bool = False
-    step_scale: float = 1.0
-    direction_after_stop: bool = True
-    relocation_resets_best: bool = False
-    outside_is_idle: bool = True
-    mutated_dimensions: float = 0.5
-    first_speed_in_x: bool = False
+    def __getitem__(self, index: int) -> Any: ...
 
-
-ROUTINES = np.dtype(
-    [(name, np.int64) for name in ("neighbours", "find_direction", "judge", "fit_iteratively")], align=True
-)
-"""Where the machine code is of what several kernels call: by its address, so that it is not compiled into each."""
-
-READINGS = np.dtype([(field.name, np.float64) for field in fields(Readings)], align=True)
+    def __setitem__(self, index: int, value: Any) -> None: ...
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The sizes that decide how much memory a run needs."""
+    """The sizes that decide how much memory a run needs.
+
+    Attributes:
+        dimension: Variables.
+        uncertain: Variables with a tolerance.
+        budget: Evaluations in all.
+        agents: Candidates that are processed together, at most.
+        inner_budget: Evaluations of a complete inner search.
+        prior: Prior evaluations, which cost no budget.
+        sizes: What components need beyond that, by the names that the shapes of their arrays use.
+    """
 
     dimension: int = 1
-    active: int = 1
+    uncertain: int = 1
     budget: int = 1
     agents: int = 1
-    extent: int = 1
-    members: int = 1
-    high_cost: int = 1
-    known: int = 0  # points that were evaluated before
-    archive: int = 0  # candidates that an outer search remembers
-    matrix: int = 0  # rows of its model
-    windows: int = 0  # models that compete
-    middles: int = 0  # variables of its middle: all, or 0 for a search without one
-    axis: int = 0  # samples that it has room for along each axis
+    inner_budget: int = 1
+    prior: int = 0
+    sizes: tuple[tuple[str, int], ...] = ()
+
+    def size(self, name: str) -> int:
+        """Return a size by name; 0 for one that no component of the run needs."""
+        found = getattr(self, name, None)
+        return int(found) if found is not None else dict(self.sizes).get(name, 0)
 
     @property
-    def room(self) -> int:
+    def certain(self) -> int:
+        """Variables without a tolerance."""
+        return self.dimension - self.uncertain
+
+    @property
+    def history(self) -> int:
         """Points that the history can hold."""
-        return self.known + self.budget
+        return self.prior + self.budget
+
+    @property
+    def padded_history(self) -> int:
+        """The same, rounded up to whole blocks."""
+        return -(-self.history // BLOCK) * BLOCK
+
+    @property
+    def coarse_history(self) -> int:
+        """The same, and some more: otherwise rows of the coarse copy would share lines of the CPU's cache."""
+        return self.padded_history + 16
 
     @property
     def batch(self) -> int:
-        """Points that can wait for a value at once."""
-        return self.agents * max(1, self.members)
+        """Points that can be pending at once."""
+        return self.agents * max(1, self.size("inner_members"))
 
     @property
-    def padded(self) -> int:
-        """The room of the history rounded up to whole blocks."""
-        return -(-self.room // BLOCK) * BLOCK
+    def inner_rows(self) -> int:
+        """Points that the inner searches of all agents hold together."""
+        return self.agents * self.size("inner_members")
+
+
+class Shape:
+    """The shape of an array: numbers, and names of sizes of a `Plan`."""
+
+    def __init__(self, *sizes: int | str) -> None:
+        self.sizes = sizes
+
+    def of(self, plan: Plan) -> tuple[int, ...]:
+        """Return the shape in the sizes of a plan."""
+        return tuple(size if isinstance(size, int) else plan.size(size) for size in self.sizes)
+
+
+ONE = Shape(1)
 
 
 @dataclass(frozen=True)
 class StateField:
-    """An array of the state: its name, its element type, and its shape as the plan decides it."""
+    """An array of the state.
+
+    Attributes:
+        name: Its name.
+        owner: The part that declares it.
+        dtype: Its element type; a record of a slot has the slot's class here until the slots are complete.
+        shape: Its shape.
+        meaning: What it holds.
+    """
 
     name: str
+    owner: type[StatePart]
     dtype: Any
-    shape: Callable[[Plan], tuple[int, ...]]
+    shape: Shape
+    meaning: str
 
     @property
     def numba_type(self) -> types.Array:
         """The compiled type: a C-ordered array."""
-        return types.Array(from_dtype(np.dtype(self.dtype)), len(self.shape(Plan())), "C")
+        return types.Array(from_dtype(np.dtype(self.dtype)), len(self.shape.sizes), "C")
 
 
-_F, _I, _B = np.float64, np.int64, np.bool_
+class StatePart:
+    """The root of the classes that declare arrays of the state."""
 
-MACHINE_FIELDS = (
-    StateField("tally", TALLY, lambda p: (1,)),
-    StateField("readings", READINGS, lambda p: (1,)),
-    StateField("routines", ROUTINES, lambda p: (1,)),
-    StateField("rng", np.uint64, lambda p: (4,)),
-    # the space: scaled box of the agents, and the way back to the user's units
-    StateField("lower", _F, lambda p: (p.dimension,)),
-    StateField("upper", _F, lambda p: (p.dimension,)),
-    StateField("margin", _F, lambda p: (p.dimension,)),  # how far outside the box a candidate may lie
-    StateField("scale", _F, lambda p: (p.dimension,)),
-    StateField("centre", _F, lambda p: (p.dimension,)),
-    StateField("offset", _F, lambda p: (p.dimension,)),
-    StateField("raw_lower", _F, lambda p: (p.dimension,)),
-    StateField("raw_upper", _F, lambda p: (p.dimension,)),
-    StateField("every", _I, lambda p: (p.dimension,)),
-    StateField("active", _I, lambda p: (p.active,)),
-    StateField("exact", _I, lambda p: (p.dimension - p.active,)),
-    StateField("first_speed", _F, lambda p: (p.dimension,)),
-    # the history: every point evaluated, scaled and in the user's units; coarse is a float32 copy, a row per coordinate
-    StateField("points", _F, lambda p: (p.room, p.dimension)),
-    StateField("values", _F, lambda p: (p.room,)),
-    StateField("coarse", np.float32, lambda p: (p.dimension, p.padded + 16)),  # else its rows share a line of the cache
-    StateField("evaluated_x", _F, lambda p: (p.room, p.dimension)),
-    StateField("slack", np.float32, lambda p: (1,)),
-    StateField("edge", _F, lambda p: (1,)),
-    StateField("near", _I, lambda p: (p.room,)),
-    # the agents
-    StateField("x", _F, lambda p: (p.agents, p.dimension)),
-    StateField("v", _F, lambda p: (p.agents, p.dimension)),
-    StateField("best_x", _F, lambda p: (p.agents, p.dimension)),
-    StateField("best", _F, lambda p: (p.agents,)),
-    StateField("placed", _B, lambda p: (p.agents,)),
-    StateField("incumbent", _F, lambda p: (1,)),
-    StateField("incumbent_x", _F, lambda p: (p.dimension,)),
-    StateField("status", _I, lambda p: (p.agents,)),
-    StateField("idle", _I, lambda p: (p.agents,)),
-    StateField("worst", _F, lambda p: (p.agents,)),
-    StateField("taken", _I, lambda p: (p.agents,)),
-    StateField("planned", _I, lambda p: (p.agents,)),
-    StateField("held", _I, lambda p: (p.agents,)),
-    # the batch that waits for values
-    StateField("batch_y", _F, lambda p: (p.batch, p.dimension)),
-    StateField("batch_x", _F, lambda p: (p.batch, p.dimension)),
-    StateField("batch_value", _F, lambda p: (p.batch,)),
-    StateField("batch_agent", _I, lambda p: (p.batch,)),
-    StateField("batch_row", _I, lambda p: (p.batch,)),
-    StateField("batch_try", _I, lambda p: (p.batch,)),
-)
+    @classmethod
+    def declared(cls) -> Iterator[StateField]:
+        """Yield the arrays that this class declares itself."""
+        hints = get_type_hints(cls, include_extras=True)
+        for name in inspect.get_annotations(cls):
+            kind, shape, meaning = get_args(hints[name])
+            yield StateField(name, cls, _element_type(kind), shape, meaning)
+
+
+def state_parts() -> Iterator[type[StatePart]]:
+    """Yield all classes that declare arrays, each once, in the order of their definition."""
+    waiting, found = [StatePart], dict[type[StatePart], None]()
+    while waiting:
+        for part in waiting.pop(0).__subclasses__():
+            if part not in found:
+                found[part] = None
+                waiting.append(part)
+    return iter(found)
+
+
+def record_type(record: type) -> np.dtype[Any]:
+    """Return the element type of a record that a class declares by its annotations."""
+    kinds = {int: np.int64, float: np.float64}
+    return np.dtype([(name, kinds[kind]) for name, kind in get_type_hints(record).items()], align=True)
+
+
+def _element_type(kind: Any) -> Any:
+    """Return the NumPy type of an array's elements; of a slot's record, the slot."""
+    if get_origin(kind) is Record:
+        return record_type(get_args(kind)[0])
+    if get_origin(kind) is SlotRecord:
+        return get_args(kind)[0]
+    return _ELEMENT_TYPES[kind]
+
+
+class Counters:
+    """The numbers of the engine."""
+
+    dimension: int  # variables
+    is_box: int  # the uncertainty set is a box (maximum norm) and not a ball (Euclidean norm)
+    clip: int  # points are kept within the bounds: clipped, or, with shrunken bounds, against rounding
+    phase: int  # a `Phase`
+    agents: int  # candidates of the present iteration
+    first_agent: int  # the first of those that move and search in this iteration
+    end_agent: int  # the one after the last of them
+    outer_agents: int  # candidates of the outer search
+    inner_budget: int  # evaluations of a complete inner search
+    outer_inner_budget: int  # the same, in the outer search
+    nominal: int  # candidates are evaluated as they are, whatever the inner search
+    outer_nominal: int  # the same, in the outer search
+    replaced: int  # the separability test has replaced the outer search
+    asynchronous: int  # agents move one after the other, and not all in each iteration
+    budget: int  # evaluations in all
+    spent: int  # evaluations so far, prior evaluations included
+    outer_budget: int  # evaluations of the outer search, separability test included
+    reserve: int  # evaluations of the final selection
+    unallocated: int  # evaluations that are not allocated to an agent yet
+    batch_size: int  # pending points
+    evaluated: int  # how many of them a compiled objective has evaluated
+    retries: int  # further attempts at a failed point
+    on_failure: int  # a `FailurePolicy`
+    failures: int  # failed evaluations
+    first_failure: int  # index of the first of them in the history, or -1
+    fatal_failure: int  # index of the failure that ended the run, or -1
+    iteration: int  # iterations so far
+    updated: int  # the outer search has used the values of this iteration
+    final_requested: int  # the last evaluation, f at the returned design, is pending or done
+    ending: int  # an `Ending`
+    has_incumbent: int  # there is an incumbent: a point with a robust value
+    stagnant: int  # turns of single agents in a row without an evaluation
+    skip_nothing: int  # after a reinitialisation no agent is skipped
+    neighbour_count: int  # points that the last query for neighbours found
+    examined: int  # history points older than the newest ones that queries have examined
+    distances: int  # distances computed for relocations
+    distance_limit: int  # limit of `distances`
+    relocations: int  # relocations so far
+    pause: int  # return to Python after every iteration
+    n_dorm: int  # nDorm of the paper: a bad neighbour in the history makes an inner search unnecessary
+    n_pbest: int  # nPBest of the paper: values are raised to the worst neighbour in the history
+    stopping: int  # inner searches end early
+
+
+class MachineState(StatePart):
+    """The engine: its counters, its random stream, and the kernel that several others call."""
+
+    counters: Annotated[Record[Counters], ONE, "the numbers of the engine"]
+    rng: Annotated[Words, Shape(4), "the random stream"]
+    find_neighbours_kernel: Annotated[Integers, ONE, "address of `history.find_neighbours`"]
+
+
+class SpaceState(StatePart):
+    """The space: the scaled bounds, and the way back to the user's units. Written at the start only."""
+
+    lower: Annotated[Floats, Shape("dimension"), "lower bounds of designs"]
+    upper: Annotated[Floats, Shape("dimension"), "upper bounds of designs"]
+    margin: Annotated[Floats, Shape("dimension"), "how far outside the bounds a candidate may be"]
+    scale: Annotated[Floats, Shape("dimension"), "user's units per unit of scaled space"]
+    centre: Annotated[Floats, Shape("dimension"), "the user's coordinates of the scaled origin"]
+    offset: Annotated[Floats, Shape("dimension"), "what is subtracted from a candidate to get its design"]
+    user_lower: Annotated[Floats, Shape("dimension"), "lower bounds in the user's units"]
+    user_upper: Annotated[Floats, Shape("dimension"), "upper bounds in the user's units"]
+    variables: Annotated[Integers, Shape("dimension"), "all variables: 0, 1, ..."]
+    uncertain: Annotated[Integers, Shape("uncertain"), "variables with a tolerance"]
+    certain: Annotated[Integers, Shape("certain"), "variables without a tolerance"]
+    initial_speed: Annotated[Floats, Shape("dimension"), "largest initial velocity along each variable"]
+
+
+class HistoryState(StatePart):
+    """The history: every point evaluated, with its value. Written by `history.remember`."""
+
+    history_y: Annotated[Floats, Shape("history", "dimension"), "the points, scaled"]
+    history_x: Annotated[Floats, Shape("history", "dimension"), "the points, in the user's units"]
+    history_f: Annotated[Floats, Shape("history"), "their values; NaN if unknown, +inf if infeasible"]
+    history_coarse: Annotated[Coarse, Shape("dimension", "coarse_history"), "the scaled points, one row per variable"]
+    coarse_slack: Annotated[Coarse, ONE, "rounding error of a squared distance between coarse points"]
+    squared_radius: Annotated[Floats, ONE, "largest squared distance of a neighbour: 1, and the rounding error"]
+    neighbours: Annotated[Integers, Shape("history"), "indices that the last query for neighbours found"]
+
+
+class AgentState(StatePart):
+    """The agents: candidates, their inner searches, and the incumbent."""
+
+    x: Annotated[Floats, Shape("agents", "dimension"), "positions"]
+    velocity: Annotated[Floats, Shape("agents", "dimension"), "velocities"]
+    has_best: Annotated[Booleans, Shape("agents"), "whether there is a personal best"]
+    best_x: Annotated[Floats, Shape("agents", "dimension"), "personal best positions"]
+    best_f: Annotated[Floats, Shape("agents"), "their robust values; +inf if there is none"]
+    stop_above: Annotated[Floats, Shape("agents"), "value above which an inner search is stopped early"]
+    incumbent_x: Annotated[Floats, Shape("dimension"), "the design that would be returned"]
+    incumbent_f: Annotated[Floats, ONE, "its robust value"]
+    status: Annotated[Integers, Shape("agents"), "a `Status` each"]
+    idle: Annotated[Integers, Shape("agents"), "iterations in a row without an inner search"]
+    worst: Annotated[Floats, Shape("agents"), "largest value of the present inner search"]
+    taken: Annotated[Integers, Shape("agents"), "evaluations of the present inner search so far"]
+    allocated: Annotated[Integers, Shape("agents"), "evaluations that it may have"]
+    pending: Annotated[Integers, Shape("agents"), "evaluations of it that are pending"]
+
+
+class BatchState(StatePart):
+    """The batch: pending points. Written by `inner_search.put` and the engine."""
+
+    batch_y: Annotated[Floats, Shape("batch", "dimension"), "the points, scaled"]
+    batch_x: Annotated[Floats, Shape("batch", "dimension"), "the points, in the user's units"]
+    batch_f: Annotated[Floats, Shape("batch"), "their values, once they are reported"]
+    batch_agent: Annotated[Integers, Shape("batch"), "whose inner search they belong to"]
+    batch_row: Annotated[Integers, Shape("batch"), "which member of that search they are"]
+    batch_attempt: Annotated[Integers, Shape("batch"), "attempts at the point before this one"]
+
+
+class State(MachineState, SpaceState, HistoryState, AgentState, BatchState):
+    """The state that every kernel may read. (Slots' records and components' own arrays are in further classes.)"""
 
 
 def set_tolerances(arrays: Mapping[str, Array]) -> None:
     """Set how far rounding can move a squared distance, in float32 and in float64, from the size of the scaled box."""
-    extent = max(float(np.abs(arrays["lower"]).max()), float(np.abs(arrays["upper"]).max())) + 2.0
-    count = arrays["active"].size
-    error = extent * 2.0**-22  # of a coordinate difference in float32
-    arrays["slack"][0] = 1e-4 + count * 2.0**-22 + 2 * error * math.sqrt(count) + count * error * error
-    arrays["edge"][0] = 1.0 + 1e-9 + extent * 2.0**-50 * math.sqrt(count)
-
-
-@compiled
-def random_point(s: State, out: Floats) -> None:
-    """Write a random point of the box to `out`."""
-    lower, upper, rng = s.lower, s.upper, s.rng
-    for i in range(out.size):
-        out[i] = lower[i] + uniform(rng) * (upper[i] - lower[i])
-
-
-@compiled
-def random_position(s: State, j: int) -> None:
-    """Put agent `j` at a random point of the box."""
-    random_point(s, s.x[j])
-
-
-@compiled
-def fresh_velocity(s: State, j: int) -> None:
-    """Draw the velocity of agent `j` anew: U(0, 0.1) in units of Gamma, in each coordinate."""
-    v, speed, rng = s.v[j], s.first_speed, s.rng
-    for i in range(v.size):
-        v[i] = speed[i] * uniform(rng)
-
-
-@compiled
-def in_box(s: State, y: Floats) -> bool:
-    """Whether a point is in the box."""
-    lower, upper = s.lower, s.upper
-    inside = True
-    for i in range(y.size):
-        inside = inside and lower[i] <= y[i] <= upper[i]
-    return inside
-
-
-@compiled
-def is_inside(s: State, j: int) -> bool:
-    """Whether agent `j` is where it may be evaluated: in the box, or in its margin."""
-    x, lower, upper, margin = s.x[j], s.lower, s.upper, s.margin
-    inside = True
-    for i in range(x.size):
-        inside = inside and lower[i] - margin[i] <= x[i] <= upper[i] + margin[i]
-    return inside
-
-
-@compiled
-def is_finite(y: Floats) -> bool:
-    """Whether all coordinates are numbers."""
-    total = 0.0
-    for i in range(y.size):
-        total += y[i] - y[i]  # 0, but NaN where the coordinate is infinite or NaN
-    return total == 0.0
-
-
-@compiled
-def copy(source: Floats, target: Floats) -> None:
-    """Copy a row. (A slice assignment would compile the message for rows of unequal length, too.)"""
-    for i in range(target.size):
-        target[i] = source[i]
-
-
-@compiled
-def fill(row: Array, value: float) -> None:
-    """Set all of a row to a value. (A slice assignment would compile the message for unequal shapes, too.)"""
-    for i in range(row.size):
-        row[i] = value
-
-
-@compiled
-def offer(s: State, j: int, value: float) -> None:
-    """Take the position of agent `j` with its robust value as its personal best, and as the incumbent, if better."""
-    t = s.tally[0]
-    if not s.placed[j] or value < s.best[j]:
-        s.placed[j] = True
-        s.best[j] = value
-        copy(s.x[j], s.best_x[j])
-    if t.found == 0 or value < s.incumbent[0]:
-        t.found = 1
-        s.incumbent[0] = value
-        copy(s.x[j], s.incumbent_x)
+    size = max(float(np.abs(arrays["lower"]).max()), float(np.abs(arrays["upper"]).max())) + 2.0
+    count = arrays["uncertain"].size
+    error = size * 2.0**-22  # of a coordinate difference in float32
+    arrays["coarse_slack"][0] = 1e-4 + count * 2.0**-22 + 2 * error * math.sqrt(count) + count * error * error
+    arrays["squared_radius"][0] = 1.0 + 1e-9 + size * 2.0**-50 * math.sqrt(count)

@@ -1,7 +1,7 @@
-"""The state as compiled code sees it: the address of a table that says, for each field, where its array is.
+"""The state as compiled code sees it: the address of a table with the address of each field's array.
 
-Python writes the table (`StateTable`), kernels read `s.name` from it. Nobody counts references in kernels: the table
-keeps its arrays alive as long as it lives itself. (Numba's own mutable structures would do the same, but count
+Python writes the table (`StateTable`), kernels read `s.name` from it. Kernels do no reference counting: the table
+owns the arrays. (Numba's own mutable structures would do the same, but count
 references at every access and compile a constructor of a hundred arguments: some seconds of the first use.)
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numba import types
@@ -29,8 +30,8 @@ from numba.extending import (
 
 from robustforge.core.state import Array, Plan, StateField
 
-APART = ("evaluated_x", "values")
-"""Arrays that results keep: they have memory of their own, so that all the rest can go."""
+APART = ("history_x", "history_f")
+"""Arrays that results refer to: allocated separately, so that the rest can be freed."""
 
 
 class StateType(types.Type):
@@ -42,7 +43,8 @@ class StateType(types.Type):
 
     def __init__(self, declared: Iterable[StateField]) -> None:
         self.fields = {field.name: field.numba_type for field in declared}
-        super().__init__(name="State")  # short, for it is a part of every symbol; the cache's fingerprint does the rest
+        layout = crc32(" ".join(f"{name}:{kind}" for name, kind in self.fields.items()).encode())
+        super().__init__(name=f"State{layout:08x}")  # short, because it is a part of every symbol
 
 
 register_model(StateType)(models.OpaqueModel)
@@ -53,7 +55,7 @@ class StateTable:
 
     Args:
         kind: The compiled type.
-        layout: How its arrays lie in memory.
+        layout: The memory layout of its arrays.
 
     Attributes:
         arrays: The arrays, zeroed, by the names of their fields.
@@ -78,7 +80,7 @@ _ALIGNED = 64
 
 @dataclass(frozen=True)
 class Layout:
-    """How the arrays of a plan lie in memory.
+    """The memory layout of the arrays of a plan.
 
     Attributes:
         table: The table, with distances from the start of the memory in the place of addresses.
@@ -97,16 +99,16 @@ class Layout:
 
 
 def layout_of(declared: Iterable[StateField], plan: Plan) -> Layout:
-    """Return how the arrays of these fields lie in memory, in the sizes of a plan."""
+    """Return the memory layout of the arrays of these fields, in the sizes of a plan."""
     words: list[int] = []
     places: list[int] = []
     arrays, apart, offset = [], [], 0
     for field in declared:
-        shape, dtype = field.shape(plan), np.dtype(field.dtype)
+        shape, dtype = field.shape.of(plan), np.dtype(field.dtype)
         size = math.prod(shape)
         strides = [dtype.itemsize * math.prod(shape[k + 1 :]) for k in range(len(shape))]
         place = len(words) + 4
-        words += [0, 0, size, dtype.itemsize, offset, *shape, *strides]  # nobody owns it; size, address, shape, strides
+        words += [0, 0, size, dtype.itemsize, offset, *shape, *strides]  # no owner; size, address, shape, strides
         if field.name in APART:
             apart.append((field.name, dtype, shape, place))
             continue
@@ -138,7 +140,7 @@ def _unbox(kind: StateType, table: Any, c: Any) -> NativeValue:
 
 @infer_getattr
 class _Attributes(AttributeTemplate):
-    """What `s.name` is to a kernel: the array of that name."""
+    """Resolves `s.name` to the array of that name."""
 
     key = StateType
 
@@ -152,12 +154,12 @@ def _load(context: Any, builder: Any, kind: StateType, state: Any, name: str) ->
     place = cgutils.pointer_add(builder, state, _offsets(kind)[name])
     entry = builder.load(builder.bitcast(place, context.get_value_type(field).as_pointer()))
     array = cgutils.create_struct_proxy(field)(context, builder, value=entry)
-    array.meminfo = cgutils.get_null_value(array.meminfo.type)  # known to be nobody: there is nothing to count
+    array.meminfo = cgutils.get_null_value(array.meminfo.type)  # no owner, so that references are not counted
     return array._getvalue()
 
 
 @cache
 def _offsets(kind: StateType) -> dict[str, int]:
-    """Return where in the table the entry of each field begins."""
+    """Return the offset of each field's entry in the table."""
     ends = np.cumsum([_length(array) for array in kind.fields.values()]).tolist()
     return dict(zip(kind.fields, [0, *ends[:-1]], strict=True))

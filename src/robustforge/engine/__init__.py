@@ -1,7 +1,7 @@
-"""Does it: the compiled ask/tell machine, and the ways to run and to verify with it."""
+"""The search engine: `minimize`, `Optimizer`, the compiled state machine, and results."""
 
-from robustforge.engine.minimize import minimize
+from robustforge.engine.api import minimize
 from robustforge.engine.optimizer import Batch, Optimizer
-from robustforge.engine.result import History
+from robustforge.engine.result import History, RobustResult
 
-__all__ = ["Batch", "History", "Optimizer", "minimize"]
+__all__ = ["Batch", "History", "Optimizer", "RobustResult", "minimize"]

@@ -1,35 +1,41 @@
-"""What a search hands back: an `OptimizeResult` with the design, its worst known value, and the whole history."""
+"""`RobustResult`: an `OptimizeResult` with the design, the worst value found and the history."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import OptimizeResult
 
-from robustforge.core.state import BUDGET_SPENT, FAILED, INFEASIBLE, NOWHERE, RUNNING, SPACE_EMPTY
-from robustforge.engine import machine
-from robustforge.problem import Problem
+from robustforge import notebook_html
+from robustforge.core.state import BUDGET_SPENT, FAILED, INFEASIBLE, NO_CANDIDATE, RUNNING, SPACE_COVERED
+from robustforge.engine import ask_tell, result_plots
+from robustforge.engine.result_plots import Provenance
+from robustforge.robust_problem import Problem
 
 if TYPE_CHECKING:
     from robustforge.engine.optimizer import Optimizer
 
 Floats = npt.NDArray[np.float64]
+PlotKind = Literal["convergence", "neighbourhood", "sensitivity"]
+
+SHOWN_VARIABLES = 12
+"""Variables that a notebook shows unfolded."""
 
 ENDINGS = {
     RUNNING: "the search is not finished",
-    BUDGET_SPENT: "the budget is spent",
-    SPACE_EMPTY: "no point of the box is a Gamma away from all high-cost points: the search ended early",
-    NOWHERE: "no candidate could be placed in the box: the search ended early",
+    BUDGET_SPENT: "the budget is exhausted",
+    SPACE_COVERED: "the uncertainty sets around evaluated points cover the box: the search ended early",
+    NO_CANDIDATE: "no valid candidate was found: the search ended early",
     FAILED: "an evaluation failed",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Every point evaluated, in order, after those that were known before. The arrays are read-only.
+    """All evaluated points in order, preceded by the prior evaluations. The arrays are read-only.
 
     Attributes:
         x: The points, in the units of the problem (k, n).
@@ -46,42 +52,124 @@ class History:
         return f"<History of {len(self)} evaluations>"
 
 
-def make_result(search: Optimizer, told: npt.NDArray[np.intp]) -> OptimizeResult:
+class RobustResult(OptimizeResult):
+    """The result of a search: an `OptimizeResult`, a dictionary with attributes, that shows itself in a notebook.
+
+    Attributes:
+        x: The design (n,).
+        fun: The worst value found within its uncertainty set.
+        worst_x: The point with that value (n,).
+        nominal_fun: f(x) of the design itself.
+        estimate: The search's own estimate of the worst case.
+        nfev: Evaluations.
+        nit: Iterations.
+        success: Whether the search ended with a design.
+        message: Why it ended.
+        history: All evaluations, a `History`.
+
+    Example:
+        >>> import robustforge as rf
+        >>> result = rf.minimize(lambda x: float(x @ x), [(-5, 5)] * 4, rf.Ball(0.5), budget=100, rng=1)
+        >>> axes = result.plot("sensitivity")
+        >>> axes.get_xlabel()
+        'change of the value across the tolerance'
+    """
+
+    @property
+    def provenance(self) -> Provenance | None:
+        """Data about the search that plots need; `None` for a result without a search."""
+        found: Provenance | None = self.__dict__.get("_provenance")
+        return found
+
+    def plot(self, kind: PlotKind = "convergence", ax: Any = None) -> Any:
+        """Draw the result with Matplotlib.
+
+        Args:
+            kind: "convergence" for the value of every evaluation and the estimate of the robust value, for which the
+                search is replayed on the values of the history; "neighbourhood" for the evaluations within the
+                uncertainty set of the design; "sensitivity" for what drives the worst case: the change of the value
+                across the tolerance of each variable, by a linear model of these evaluations.
+            ax: Matplotlib axes to draw on; by default those of a new figure.
+
+        Returns:
+            The Matplotlib axes.
+
+        Raises:
+            MissingExtraError: Matplotlib is not installed.
+        """
+        return result_plots.plot(self, kind, ax)
+
+    def __repr__(self) -> str:
+        width = max(map(len, self), default=0)
+        return "\n".join(f"{name:>{width}}: {_short(value)}" for name, value in self.items() if name != "ending")
+
+    def _repr_html_(self) -> str:
+        """Return the result as a notebook shows it: the status and the values, then the design and its worst point."""
+        facts = {
+            "status": self.get("message", ""),
+            "worst value found": self.get("fun", ""),
+            "nominal value": self.get("nominal_fun", ""),
+            "evaluations": f"{self.get('nfev', 0):,}",
+        }
+        columns, rows = ("variable", "design", "worst point"), self._variables()
+        parts = [notebook_html.facts(facts), notebook_html.table(columns, rows[:SHOWN_VARIABLES])]
+        if len(rows) > SHOWN_VARIABLES:
+            others = notebook_html.table(columns, rows[SHOWN_VARIABLES:])
+            parts.append(notebook_html.details(f"{len(rows) - SHOWN_VARIABLES} more variables", others))
+        return notebook_html.fragment("Robust design" if self.get("success") else "No robust design", *parts)
+
+    def _variables(self) -> list[tuple[str, float, float]]:
+        x = np.atleast_1d(self.get("x", []))
+        worst = np.atleast_1d(self.get("worst_x", np.full(x.size, np.nan)))
+        return [(f"x[{k}]", float(x[k]), float(worst[k])) for k in range(x.size)]
+
+
+def _short(value: Any) -> str:
+    """Return a value of a result on one line or a few."""
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, precision=4, threshold=12, edgeitems=4)
+    return f"{value:.6g}" if isinstance(value, float) else repr(value) if not isinstance(value, str) else value
+
+
+def make_result(search: Optimizer, reported: npt.NDArray[np.intp], in_place: bool = False) -> RobustResult:
     """Return the result of a search as it stands.
 
     Args:
         search: The search.
-        told: Places in its batch that have a value not taken in yet.
+        reported: Indices in its batch with a value that is not in the history yet.
+        in_place: Whether these are written to the history, because the search is not continued.
     """
-    t, arrays = search.arrays["tally"][0], search.arrays
-    spent, found = int(t["spent"]), bool(t["found"] == 1)
-    history, failures = _history(search, told)
-    closed = bool(t["closing"] == 1 and t["batch"] == 0)
+    t, arrays = search.arrays["counters"][0], search.arrays
+    spent, found = int(t["spent"]), bool(t["has_incumbent"] == 1)
+    history, failures = _history(search, reported, in_place)
+    closed = bool(t["final_requested"] == 1 and t["batch_size"] == 0)
     x = history.x[spent - 1].copy() if closed else design_of(search)
     near = _near(search, history, spent)
     worst = int(near[np.argmax(history.fun[near])]) if near.size else -1
-    estimate = float(arrays["incumbent"][0]) if found else np.nan
+    estimate = float(arrays["incumbent_f"][0]) if found else np.nan
     success, message = _ending(search, history, failures)
-    return OptimizeResult(
+    result = RobustResult(
         x=x,
         fun=float(history.fun[worst]) if near.size else np.nan,
         worst_x=history.x[worst].copy() if near.size else np.full_like(x, np.nan),
         nominal_fun=float(history.fun[spent - 1]) if closed else np.nan,
         estimate=estimate,
-        nfev=len(history) - len(search.known),
+        nfev=len(history) - len(search.prior),
         nit=search.nit,
         success=success,
         message=message,
         ending=_ending(search, history, 0)[1],
         failures=failures,
-        work=int(t["work"]),
+        work=int(t["distances"]),
         relocations=int(t["relocations"]),
         heuristic=search.heuristic,
         history=history,
     )
+    result.__dict__["_provenance"] = Provenance(history, x, near, search.problem.geometry, search.restart)
+    return result
 
 
-def in_units_of(problem: Problem, result: OptimizeResult) -> OptimizeResult:
+def in_units_of(problem: Problem, result: RobustResult) -> RobustResult:
     """Return a result with its points in the units of a problem, from those that the search sees."""
     if problem.scaled is problem:
         return result
@@ -92,17 +180,21 @@ def in_units_of(problem: Problem, result: OptimizeResult) -> OptimizeResult:
     return result
 
 
-def _history(search: Optimizer, told: npt.NDArray[np.intp]) -> tuple[History, int]:
-    """Return the history with what is told but not taken in, and how many evaluations failed."""
-    arrays, t = search.arrays, search.arrays["tally"][0]
+def _history(search: Optimizer, reported: npt.NDArray[np.intp], in_place: bool) -> tuple[History, int]:
+    """Return the history with reported values that are not in it yet, and how many evaluations failed."""
+    arrays, t = search.arrays, search.arrays["counters"][0]
     spent = int(t["spent"])
-    x, fun, failures = arrays["evaluated_x"][:spent], arrays["values"][:spent], int(t["failures"])
-    if told.size:
-        late = arrays["batch_value"][told]
+    x, fun, failures = arrays["history_x"][:spent], arrays["history_f"][:spent], int(t["failures"])
+    if reported.size:
+        late = arrays["batch_f"][reported]
         failed = np.isnan(late) | (late == -np.inf)
         failures += int(failed.sum())
         late = np.where(failed, np.inf if t["on_failure"] == INFEASIBLE else np.nan, late)
-        x, fun = np.concatenate([x, arrays["batch_x"][told]]), np.concatenate([fun, late])
+        if in_place:
+            x, fun = arrays["history_x"][: spent + late.size], arrays["history_f"][: spent + late.size]
+            x[spent:], fun[spent:] = arrays["batch_x"][reported], late
+        else:
+            x, fun = np.concatenate([x, arrays["batch_x"][reported]]), np.concatenate([fun, late])
     x, fun = x.view(), fun.view()
     x.flags.writeable = fun.flags.writeable = False
     return History(x, fun), failures
@@ -118,7 +210,7 @@ def design_of(search: Optimizer) -> Floats:
 def _near(search: Optimizer, history: History, spent: int) -> npt.NDArray[np.intp]:
     """Return the places of all evaluated points with a known value in the neighbourhood of the design."""
     centre, geometry, space = search.arrays["incumbent_x"], search.problem.geometry, search.problem.space
-    near = search.arrays["near"][: machine.find_near(search.state, centre)]
+    near = search.arrays["neighbours"][: ask_tell.find_near(search.state, centre)]
     if len(history) == spent:
         return near
     late = (history.x[spent:] - space.centre) / space.scale - centre
@@ -128,18 +220,18 @@ def _near(search: Optimizer, history: History, spent: int) -> npt.NDArray[np.int
 
 def _ending(search: Optimizer, history: History, failures: int) -> tuple[bool, str]:
     """Return whether the search succeeded, and why it ended, in words."""
-    t = search.arrays["tally"][0]
+    t = search.arrays["counters"][0]
     ending = int(t["ending"])
-    words = search.stopped or ENDINGS[ending]
+    words = search.stop_message or ENDINGS[ending]
     if failures and t["first_failure"] >= 0:
-        first = search.surface.from_scaled(history.x[int(t["first_failure"])])
+        first = search.user_problem.from_scaled(history.x[int(t["first_failure"])])
         where = np.array2string(first, precision=6, threshold=12)
         count = "1 evaluation" if failures == 1 else f"{failures} evaluations"
         words += f"; {count} failed, the first at x = {where}"
-    if t["found"] == 0:
+    if t["has_incumbent"] == 0:
         return False, f"{words}; no inner search was completed, so no design has a robust value"
-    if t["closing"] == 1 and t["batch"] == 0 and np.isnan(history.fun[int(t["spent"]) - 1]):
-        return False, f"{words}; f at the returned design itself is unknown, as its evaluation failed"
-    if search.arrays["incumbent"][0] == np.inf:
+    if t["final_requested"] == 1 and t["batch_size"] == 0 and np.isnan(history.fun[int(t["spent"]) - 1]):
+        return False, f"{words}; f at the returned design itself is unknown, because its evaluation failed"
+    if search.arrays["incumbent_f"][0] == np.inf:
         return False, f"{words}; no design was found whose neighbourhood is feasible"
-    return bool(search.over and not search.stopped and ending not in (RUNNING, FAILED)), words
+    return bool(search.finished and not search.stop_message and ending not in (RUNNING, FAILED)), words

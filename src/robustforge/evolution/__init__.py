@@ -1,6 +1,6 @@
-"""Breeding heuristics by the grammar: operators, fitness, the generation loop."""
+"""Evolving heuristics from a grammar: operators, fitness, the generation loop."""
 
-from robustforge.evolution.entry import evolve
+from robustforge.evolution.api import evolve
 from robustforge.evolution.evolution import Evolution, Generation
 from robustforge.evolution.settings import Settings
 

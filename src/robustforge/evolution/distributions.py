@@ -1,6 +1,7 @@
-"""The two distributions that decide a race, of plain arithmetic: the same bits on every CPU.
+"""The chi-squared and Student's t distributions for the tests of a race, with the same bits on every CPU.
 
-SciPy's come from the C library's functions and may differ in the last digits, and with them who survives.
+SciPy's use functions of the C library, whose last digits differ between CPUs. These could decide which heuristics
+survive a race.
 """
 
 from __future__ import annotations
@@ -8,20 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from robustforge.core.elementary import exp, log, log1p
+from robustforge.core.portable_math import exp, log, log1p
 
-_SMALLEST = 1e-300  # instead of a 0 by which to divide
-_PRECISION, _MOST_TERMS = 1e-16, 10_000
+_TINY = 1e-300  # replaces a divisor of 0
+_PRECISION, _MAX_TERMS = 1e-16, 10_000
 _HALF_LOG_2_PI = 0.9189385332046727
 
 
 def chi2_sf(x: float, freedom: int) -> float:
     """Return the probability that a chi-squared variable exceeds `x`.
 
-    The regularised incomplete gamma function: by its series below the mean, by its continued fraction above.
+    This is the regularised incomplete gamma function, by its series below the mean and its continued fraction above.
 
     Args:
-        x: A number from 0 on.
+        x: A number of at least 0.
         freedom: Degrees of freedom.
 
     Example:
@@ -48,10 +49,10 @@ def chi2_sf(x: float, freedom: int) -> float:
 
 
 def t_quantile(p: float, freedom: int) -> float:
-    """Return the value that a variable with Student's distribution does not exceed with probability `p`, by bisection.
+    """Return the quantile of Student's t distribution, by bisection.
 
     Args:
-        p: Between 1/2 and 1.
+        p: Probability, between 1/2 and 1.
         freedom: Degrees of freedom.
 
     Example:
@@ -61,13 +62,13 @@ def t_quantile(p: float, freedom: int) -> float:
     low, high = 0.0, 1.0
     while _t_sf(high, freedom) > 1.0 - p:
         low, high = high, 2.0 * high
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if _t_sf(middle, freedom) > 1.0 - p else (low, middle)
+    while low < (mid := (low + high) / 2) < high:
+        low, high = (mid, high) if _t_sf(mid, freedom) > 1.0 - p else (low, mid)
     return high
 
 
 def _t_sf(t: float, freedom: int) -> float:
-    """Return the probability that a variable with Student's distribution exceeds `t`, which is not negative.
+    """Return the probability that a variable with Student's t distribution exceeds `t` >= 0.
 
     Half the regularised incomplete beta function of x = freedom / (freedom + t^2) with a = freedom / 2 and b = 1/2.
     """
@@ -96,23 +97,23 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 
 
 def _continued_fraction(coefficients: Callable[[int], tuple[float, float]]) -> float:
-    """Return a_1 / (b_1 + a_2 / (b_2 + ...)) from its pairs (a_k, b_k), from the front (Lentz's method)."""
-    value = above = _SMALLEST
+    """Return a_1 / (b_1 + a_2 / (b_2 + ...)) from its pairs (a_k, b_k), by Lentz's method."""
+    value = above = _TINY
     below, k = 0.0, 1
     while True:
         a, b = coefficients(k)
         below = b + a * below
-        below = 1.0 / (below if below != 0.0 else _SMALLEST)
+        below = 1.0 / (below if below != 0.0 else _TINY)
         above = b + a / above
-        above = above if above != 0.0 else _SMALLEST
+        above = above if above != 0.0 else _TINY
         value *= above * below
-        if abs(above * below - 1.0) <= 4 * _PRECISION or k == _MOST_TERMS:
+        if abs(above * below - 1.0) <= 4 * _PRECISION or k == _MAX_TERMS:
             return value
         k += 1
 
 
 def _log_gamma(a: float) -> float:
-    """Return the logarithm of the gamma function of a positive number, by Stirling's series from 16 on."""
+    """Return the logarithm of the gamma function of a positive number, by Stirling's series from 16 up."""
     product = 1.0
     while a < 16.0:
         product *= a
@@ -123,7 +124,7 @@ def _log_gamma(a: float) -> float:
 
 
 def _gamma_ratio(a: float) -> float:
-    """Return gamma(a + 1/2) / gamma(a) for a positive number, by its series in 1/a from 40 on."""
+    """Return gamma(a + 1/2) / gamma(a) for a positive number, by its series in 1/a from 40 up."""
     factor = 1.0
     while a < 40.0:
         factor *= a / (a + 0.5)

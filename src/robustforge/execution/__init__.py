@@ -1,29 +1,26 @@
-"""Where tasks run: in supervised processes of this machine, or on a Dask cluster.
+"""Executors for tasks: supervised local processes, or a Dask cluster.
 
-Everything here is a `concurrent.futures.Executor`, so who submits tasks need not know which; `death_of` tells a task
-that took its process with it from one that merely raised.
+Both are a `concurrent.futures.Executor`. `worker_failure` distinguishes a task whose worker died from one that raised.
 """
 
 from __future__ import annotations
 
-from robustforge.execution.dask import connect as connect
-from robustforge.execution.deaths import NotStarted as NotStarted
-from robustforge.execution.deaths import OutOfMemory as OutOfMemory
-from robustforge.execution.deaths import OutOfTime as OutOfTime
-from robustforge.execution.deaths import WorkerDied as WorkerDied
-from robustforge.execution.deaths import WorkerError as WorkerError
-from robustforge.execution.deaths import death_of as death_of
-from robustforge.execution.pool import SupervisedPool as SupervisedPool
-from robustforge.execution.width import width_of as width_of
+from robustforge.execution.dask_cluster import connect as connect
+from robustforge.execution.process_pool import SupervisedPool as SupervisedPool
+from robustforge.execution.worker_errors import MemoryLimitExceeded as MemoryLimitExceeded
+from robustforge.execution.worker_errors import TimeLimitExceeded as TimeLimitExceeded
+from robustforge.execution.worker_errors import WorkerDied as WorkerDied
+from robustforge.execution.worker_errors import WorkerError as WorkerError
+from robustforge.execution.worker_errors import WorkerNotStarted as WorkerNotStarted
+from robustforge.execution.worker_errors import worker_failure as worker_failure
 
 __all__ = [
-    "NotStarted",
-    "OutOfMemory",
-    "OutOfTime",
+    "MemoryLimitExceeded",
     "SupervisedPool",
+    "TimeLimitExceeded",
     "WorkerDied",
     "WorkerError",
+    "WorkerNotStarted",
     "connect",
-    "death_of",
-    "width_of",
+    "worker_failure",
 ]

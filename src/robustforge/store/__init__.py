@@ -1,37 +1,37 @@
-"""Every run kept: an SQLite file with one writer, and readers that never block it."""
+"""Stores: SQLite files that keep every run, with one writer and readers that never block it."""
 
-from robustforge.store.records import (
+from robustforge.store.store import Store
+from robustforge.store.stored_records import (
     CHECKPOINTS,
     EVOLUTION,
     FINAL,
-    KNOWN,
+    PRIOR,
     SEARCH,
     SOLVE,
     VERIFY,
-    Assessed,
-    AssessedKey,
+    AssessedRun,
+    AssessedRunKey,
     Evaluation,
     Experiment,
     Run,
     RunKey,
-    damage,
+    reporting_damage,
 )
-from robustforge.store.store import Store
 
 __all__ = [
     "CHECKPOINTS",
     "EVOLUTION",
     "FINAL",
-    "KNOWN",
+    "PRIOR",
     "SEARCH",
     "SOLVE",
     "VERIFY",
-    "Assessed",
-    "AssessedKey",
+    "AssessedRun",
+    "AssessedRunKey",
     "Evaluation",
     "Experiment",
     "Run",
     "RunKey",
     "Store",
-    "damage",
+    "reporting_damage",
 ]

@@ -1,4 +1,4 @@
--- Runs of heuristics and other optimisers, with what the design that each returned is worth. Since version 2.
+-- Runs of heuristics and other optimisers, with the worst case of each recommended design. Since version 2.
 -- Vectors are little-endian float64.
 
 CREATE TABLE assessed (
@@ -8,15 +8,15 @@ CREATE TABLE assessed (
     samples    INTEGER NOT NULL,
     attack     INTEGER NOT NULL,                  -- whether the design was attacked
     seed       INTEGER NOT NULL,                  -- as for `minimize` and `solve --seed`
-    name       TEXT NOT NULL,                     -- what the contestant was called
+    name       TEXT NOT NULL,                     -- the contestant's name in the call
     repeat     INTEGER NOT NULL,
-    value      REAL,                              -- worst of the samples
-    attacked   REAL,                              -- worst that the attack found
+    value      REAL,                              -- sampled worst case
+    attacked   REAL,                              -- attacked worst case
     nominal    REAL,                              -- f of the design itself
     nfev       INTEGER,
     curve      BLOB NOT NULL,                     -- at each checkpoint, the worst of samples / 100 points
     x          BLOB NOT NULL,                     -- the design
     seconds    REAL,
-    failure    TEXT,                              -- why there is no value
+    failure    TEXT,                              -- reason of a failure
     PRIMARY KEY (contestant, problem, budget, samples, attack, seed)
 ) WITHOUT ROWID;

@@ -3,12 +3,12 @@
 
 CREATE TABLE evaluation (
     experiment INTEGER NOT NULL REFERENCES experiment (id),
-    part       TEXT NOT NULL,                     -- 'known' before the search, 'solve', or 'verify'
-    number     INTEGER NOT NULL,                  -- in the order in which they were asked for
-    x          BLOB NOT NULL,                     -- the point, as the search sees it
-    value      REAL,                              -- what the model says, in the user's own sense
-    failure    TEXT,                              -- why there is no value
-    tail       TEXT,                              -- the last of what a failed run printed
+    part       TEXT NOT NULL,                     -- 'known' (prior runs), 'solve' or 'verify'
+    number     INTEGER NOT NULL,                  -- in the order of the search
+    x          BLOB NOT NULL,                     -- the point, scaled for the search
+    value      REAL,                              -- value of the model, with the user's sign
+    failure    TEXT,                              -- reason of a failure
+    tail       TEXT,                              -- last output of a failed run
     seconds    REAL,
     PRIMARY KEY (experiment, part, number)
 ) WITHOUT ROWID;

@@ -1,61 +1,81 @@
-"""The store: experiments, heuristics, assessed designs, and every single run, on top of the database.
+"""The store: experiments, heuristics, assessed runs, and every single run, on top of the database.
 
-What `add` has returned from is there after the process is killed at any moment. Heuristics are stored as JSON and
-checked when they are read; nothing stored is ever executed.
+Runs are committed when a method that adds them returns, even if the process is killed afterwards. Heuristics are stored
+as JSON and validated when they are read; nothing stored is ever executed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from robustforge.errors import HeuristicError, StoreError, UnknownNameError
-from robustforge.heuristic import Heuristic
+from robustforge.representation import Heuristic
+from robustforge.representation.restriction import present_name
 from robustforge.store.database import Database
-from robustforge.store.records import (
+from robustforge.store.stored_records import (
+    COLUMNS,
     EVOLUTION,
     FINAL,
     SEARCH,
-    Assessed,
+    AssessedRun,
     Evaluation,
     Experiment,
     R,
     Run,
-    damaged,
-    decoded,
+    damaged_store_error,
+    decode_row,
 )
 
-_ASSESSED = ", ".join(field.name for field in fields(Assessed))
+_ASSESSED = ", ".join(field.name for field in fields(AssessedRun))
 _EVALUATION = ", ".join(field.name for field in fields(Evaluation))
-_TOLD = 4
-"""Differences of settings that are told."""
+_PLURALS = {EVOLUTION: "evolutions", SEARCH: "searches"}
+_MAX_DIFFERENCES = 4
+"""Differences between settings that a message lists."""
 
-_VECTORS, _TEXTS = ("curve", "x"), ("failure", "tail")
+_VECTOR_COLUMNS, _NULLABLE_STRINGS = ("curve", "x"), ("failure", "tail")
 
 
 class Store(Database):
-    """A store that is open: `Store.open` to write, `Store.read` to read. Use it in a `with` statement."""
+    """An open store: `Store.open` to write, `Store.read` to read. Use it in a `with` statement."""
 
-    def find(self, name: str, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]) -> Experiment | None:
-        """Return the experiment of a name to go on with, or `None` if there is none.
+    def find(
+        self,
+        name: str,
+        kind: str,
+        settings: Mapping[str, Any],
+        grammar: Mapping[str, Any],
+        displayed: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+    ) -> Experiment | None:
+        """Return the experiment to resume, by its name; `None` if there is none.
 
-        The grammar is for the message alone: what must be the same of it is its fingerprint, in the settings.
+        The grammar is for the message only: the settings contain its fingerprint, which must be the same.
+
+        Args:
+            name: The name.
+            kind: The kind of experiment.
+            settings: The settings, as they are stored.
+            grammar: The grammar.
+            displayed: Converts settings for the message.
 
         Raises:
-            StoreError: There is one of this name with other settings; the message says which.
+            StoreError: The stored experiment has other settings; the message lists the differences.
         """
         known = {experiment.name: experiment for experiment in self.experiments(None)}
         if name in known:
-            _check_same(known[name], kind, json.loads(json.dumps(settings)), grammar)
+            stored = replace(known[name], settings=dict(displayed(known[name].settings)))
+            _check_same_settings(stored, kind, displayed(json.loads(json.dumps(settings))), grammar)
         return known.get(name)
 
-    def begin(self, name: str, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]) -> Experiment:
-        """Begin a new experiment; its name must not be in the store."""
+    def add_experiment(
+        self, name: str, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]
+    ) -> Experiment:
+        """Add a new experiment; its name must not be in the store."""
         row = (name, kind, json.dumps(settings), json.dumps(grammar), _now())
         with self._transaction():
             self._connection.execute(
@@ -63,55 +83,57 @@ class Store(Database):
             )
         return self.experiment(name, kind)
 
-    def add(self, experiment: Experiment, runs: Iterable[Run]) -> None:
-        """Store runs; when this returns, they are there."""
+    def add_runs(self, experiment: Experiment, runs: Iterable[Run]) -> None:
+        """Add and commit runs."""
         rows = [(experiment.id, *_as_row(run)) for run in runs]
         with self._transaction():
             self._connection.executemany(f"INSERT INTO run VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
     def add_heuristics(self, heuristics: Iterable[Heuristic]) -> None:
-        """Store heuristics, those that are not there yet; their runs come after them."""
+        """Add heuristics that are not stored yet; required before their runs."""
         rows = [(heuristic.id, heuristic.to_json()) for heuristic in heuristics]
         with self._transaction():
             self._connection.executemany("INSERT OR IGNORE INTO heuristic VALUES (?, ?)", rows)
 
     def add_generation(self, experiment: Experiment, generation: int, best_first: Sequence[str]) -> None:
-        """Store who was in a generation that is complete; again if it is the same.
+        """Add the ranking of a complete generation; an identical one may be stored already.
 
         Raises:
-            StoreError: The store holds another outcome, so that it was written by another version of the engine.
+            StoreError: The stored ranking differs, for instance because another version of the package wrote it.
         """
         known = self.members(experiment).get(generation)
         if known == list(best_first):
             return
         if known is not None:
             raise StoreError(
-                "a run must go on as it began",
-                f"generation {generation} of {experiment.name!r} comes out differently than it was stored",
-                "Was the objective changed, or the package? Begin anew under another name",
+                f"the stored evolution {experiment.name!r} cannot be resumed",
+                f"generation {generation} has another result now",
+                "Undo changes of the objective, use the version of the package that wrote it, or choose another name",
             )
-        rows = [(experiment.id, generation, place, heuristic) for place, heuristic in enumerate(best_first)]
+        rows = [(experiment.id, generation, rank, heuristic) for rank, heuristic in enumerate(best_first)]
         with self._transaction():
             self._connection.executemany("INSERT INTO member VALUES (?, ?, ?, ?)", rows)
 
-    def add_assessed(self, runs: Iterable[Assessed]) -> None:
-        """Store assessed runs; when this returns, they are there."""
-        rows = [tuple(_to_column(field.name, getattr(run, field.name)) for field in fields(Assessed)) for run in runs]
-        text = f"INSERT OR REPLACE INTO assessed ({_ASSESSED}) VALUES ({', '.join('?' * len(fields(Assessed)))})"
+    def add_assessed_runs(self, runs: Iterable[AssessedRun]) -> None:
+        """Add and commit assessed runs."""
+        rows = [
+            tuple(_to_column(field.name, getattr(run, field.name)) for field in fields(AssessedRun)) for run in runs
+        ]
+        text = f"INSERT OR REPLACE INTO assessed ({_ASSESSED}) VALUES ({', '.join('?' * len(fields(AssessedRun)))})"
         with self._transaction():
             self._connection.executemany(text, rows)
 
-    def begin_search(self, name: str, settings: Mapping[str, Any], known: Sequence[Evaluation]) -> Experiment:
-        """Begin a search with what is known before it, all at once; its name must not be in the store."""
+    def add_search(self, name: str, settings: Mapping[str, Any], prior: Sequence[Evaluation]) -> Experiment:
+        """Add a search with its prior runs, in one transaction; its name must not be in the store."""
         row = (name, SEARCH, json.dumps(settings), "{}", _now())
         with self._transaction():
             text = "INSERT INTO experiment (name, kind, settings, grammar, begun) VALUES (?, ?, ?, ?, ?)"
             number = self._connection.execute(text, row).lastrowid
-            self._insert_evaluations(int(number or 0), known)
+            self._insert_evaluations(int(number or 0), prior)
         return self.experiment(name, SEARCH)
 
     def add_evaluations(self, experiment: Experiment, evaluations: Sequence[Evaluation]) -> None:
-        """Store runs of a model; when this returns, they are there."""
+        """Add and commit runs of a model."""
         with self._transaction():
             self._insert_evaluations(experiment.id, evaluations)
 
@@ -121,33 +143,33 @@ class Store(Database):
         text = f"INSERT INTO evaluation (experiment, {_EVALUATION}) VALUES (?, {', '.join('?' * len(names))})"
         self._connection.executemany(text, rows)
 
-    def forget_evaluation(self, experiment: Experiment, part: str, number: int) -> None:
-        """Take a run of a model back, which ended its search: mended, it is made again."""
+    def delete_evaluation(self, experiment: Experiment, part: str, number: int) -> None:
+        """Delete a failed run of a model that ended its search, so that it is repeated when the search resumes."""
         with self._transaction():
             text = "DELETE FROM evaluation WHERE experiment = ? AND part = ? AND number = ?"
             self._connection.execute(text, (experiment.id, part, number))
 
-    def change_settings(self, experiment: Experiment, settings: Mapping[str, Any]) -> None:
-        """Replace the settings of an experiment: where somebody says that its runs hold for these as well."""
+    def update_settings(self, experiment: Experiment, settings: Mapping[str, Any]) -> None:
+        """Replace the settings of an experiment, after the user has confirmed that its runs are still valid."""
         with self._transaction():
             text = "UPDATE experiment SET settings = ? WHERE id = ?"
             self._connection.execute(text, (json.dumps(settings), experiment.id))
 
-    def forget_search(self, experiment: Experiment) -> None:
-        """Take a search back with all its runs: of a model that never had a value."""
+    def delete_search(self, experiment: Experiment) -> None:
+        """Delete a search and all its runs: of a model that failed at every point."""
         with self._transaction():
             for table, column in (("evaluation", "experiment"), ("experiment", "id")):
                 self._connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (experiment.id,))
 
-    def end(self, experiment: Experiment, champion: str | None = None) -> None:
-        """Mark an experiment as ended, and say what came out."""
+    def mark_finished(self, experiment: Experiment, champion: str | None = None) -> None:
+        """Mark an experiment as finished, with its champion."""
         with self._transaction():
             self._connection.execute(
                 "UPDATE experiment SET champion = ?, ended = ? WHERE id = ?", (champion, _now(), experiment.id)
             )
 
     def experiments(self, kind: str | None = EVOLUTION) -> list[Experiment]:
-        """Return all experiments of a kind, or of any, the oldest first."""
+        """Return all experiments of a kind, or of any kind, the oldest first."""
         if self._new:
             return []
         every = self._records(Experiment, "FROM experiment ORDER BY id")
@@ -157,20 +179,19 @@ class Store(Database):
         """Return one experiment by its name."""
         known = {experiment.name: experiment for experiment in self.experiments(kind)}
         if name not in known:
-            raise UnknownNameError("run in this store", name, known, f"robustforge runs {self.path}")
+            raise UnknownNameError(kind, name, known, f"robustforge runs {self.path}")
         return known[name]
 
-    def chosen(self, name: str | None, kind: str = EVOLUTION) -> Experiment:
-        """Return the experiment of a name, or the only one of its kind if there is no name."""
+    def select(self, name: str | None, kind: str = EVOLUTION) -> Experiment:
+        """Return an experiment by its name; without a name, the only one of its kind."""
         every = self.experiments(kind)
         if name is not None or len(every) == 1:
             return self.experiment(name or every[0].name, kind)
         if every:
             fact = f"{self.path} has: {', '.join(experiment.name for experiment in every)}"
-            raise StoreError("one of several needs its name", fact, "Add --name")
-        begin = "solve" if kind == SEARCH else "evolve"
-        fact = f"there is no {kind} in {self.path} yet"
-        raise StoreError("only what a store holds can be looked at", fact, f"Begin one with `{begin}`")
+            raise StoreError(f"there are several {_PLURALS[kind]}", fact, "Choose one by --name")
+        command = "solve" if kind == SEARCH else "evolve"
+        raise StoreError(f"there is no {kind} in {self.path}", fix=f"Start one by `{command}`")
 
     def runs(self, experiment: Experiment) -> list[Run]:
         """Return all runs of an experiment, sorted by key."""
@@ -178,85 +199,89 @@ class Store(Database):
         return self._records(Run, text, experiment.id)
 
     def count_runs(self, experiment: Experiment) -> tuple[int, int]:
-        """Return how many runs an experiment has, and how many of them failed."""
+        """Return the number of runs of an experiment, and the number of failed ones."""
         rows = self._rows("SELECT count(*), count(failure) FROM run WHERE experiment = ?", experiment.id)
         runs, failures = next(rows)
         return int(runs), int(failures)
 
     def members(self, experiment: Experiment) -> dict[int, list[str]]:
-        """Return the ids of who was in each complete generation, best first."""
+        """Return the heuristics of each complete generation, by id, best first."""
         found: dict[int, list[str]] = {}
         text = "SELECT generation, standing, heuristic FROM member WHERE experiment = ? ORDER BY generation, standing"
         for generation, standing, heuristic in self._rows(text, experiment.id):
             best_first = found.setdefault(generation, [])
             known = isinstance(generation, int) and generation >= FINAL and isinstance(heuristic, str)
             if not known or standing != len(best_first):
-                raise damaged(self.path, f"member {standing!r} of generation {generation!r} of {experiment.name!r}")
+                raise damaged_store_error(
+                    self.path, f"member {standing!r} of generation {generation!r} of {experiment.name!r}"
+                )
             best_first.append(heuristic)
         return found
 
-    def assessed(self) -> list[Assessed]:
+    def assessed_runs(self) -> list[AssessedRun]:
         """Return all assessed runs, sorted by key."""
         if not self._has(1):
             return []
-        return self._records(Assessed, "FROM assessed ORDER BY problem, budget, samples, contestant, repeat")
+        return self._records(AssessedRun, "FROM assessed ORDER BY problem, budget, samples, contestant, repeat")
 
     def evaluations(self, experiment: Experiment) -> list[Evaluation]:
-        """Return all runs of a model that belong to a search, by part and number."""
+        """Return all runs of the model of a search, by part and number."""
         if not self._has(2):
             return []
         return self._records(Evaluation, "FROM evaluation WHERE experiment = ? ORDER BY part, number", experiment.id)
 
     def heuristics(self, experiment: Experiment) -> dict[str, Heuristic]:
-        """Return all heuristics of an experiment by id, each checked against the grammar."""
+        """Return all heuristics of an experiment by id, each validated."""
         text = "SELECT id, json FROM heuristic WHERE id IN (SELECT heuristic FROM member WHERE experiment = ?)"
         return {id: self._heuristic(id, json) for id, json in self._rows(text, experiment.id)}
 
     def heuristic(self, id: str) -> Heuristic:
-        """Return a heuristic by its id, checked against the grammar."""
+        """Return a heuristic by its id, validated."""
         for (text,) in self._rows("SELECT json FROM heuristic WHERE id = ?", id):
             return self._heuristic(id, text)
-        raise StoreError("a heuristic must be in the store", f"{self.path} has none with the id {id}")
+        raise StoreError(f"there is no heuristic {id} in {self.path}")
 
     def _heuristic(self, id: Any, text: Any) -> Heuristic:
-        """Return a heuristic of the store, whose id is a hash of it."""
+        """Return a heuristic from its JSON, and check that the id is its hash."""
         if not isinstance(text, str):
-            raise damaged(self.path, f"heuristic {id!r} is no text")
+            raise damaged_store_error(self.path, f"heuristic {id!r} is not a string")
         try:
             found = Heuristic.from_json(text)
         except HeuristicError as error:
-            raise damaged(self.path, f"heuristic {id!r}: {error.rule}; {error.fact}") from error
+            raise damaged_store_error(self.path, f"heuristic {id!r}: {error.rule}; {error.fact}") from error
         if found.id != id:
-            raise damaged(self.path, f"heuristic {id!r} was changed: its id is {found.id} now")
+            raise damaged_store_error(self.path, f"heuristic {id!r} was edited: its id is {found.id} now")
         return found
 
     def _records(self, kind: type[R], text: str, *values: Any) -> list[R]:
-        """Return the records in rows that a query, without its columns, finds."""
-        columns = ", ".join(field.name for field in fields(kind))
-        return [decoded(kind, self.path, row) for row in self._rows(f"SELECT {columns} {text}", *values)]
+        """Return the records of a query that is given without its columns."""
+        columns = ", ".join(COLUMNS.get(field.name, field.name) for field in fields(kind))
+        return [decode_row(kind, self.path, row) for row in self._rows(f"SELECT {columns} {text}", *values)]
 
 
-def _check_same(known: Experiment, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]) -> None:
-    """Refuse to go on with other settings, and say which differ; another version of the package may go on."""
+def _check_same_settings(known: Experiment, kind: str, settings: Mapping[str, Any], grammar: Mapping[str, Any]) -> None:
+    """Raise if the settings differ, with the differences; the version of the package may differ."""
     if kind != known.kind:
         raise StoreError(
-            "a name stands for one thing", f"{known.name!r} is of the kind {known.kind}", "Choose another name"
+            f"the name {known.name!r} is already used in this store",
+            f"it is a stored {known.kind}",
+            "Choose another name",
         )
     before, now = (
-        _entries({key: value for key, value in each.items() if key != "version"}) for each in (known.settings, settings)
+        _flatten({key: value for key, value in each.items() if key != "version"}) for each in (known.settings, settings)
     )
     both = {key: (before.get(key), now.get(key)) for key in {**before, **now} if before.get(key) != now.get(key)}
     if both:
         if "grammar" in both:
-            both["grammar"] = (_grammar_words(known.grammar), _grammar_words(grammar))
+            both["grammar"] = (_describe_grammar(known.grammar), _describe_grammar(grammar))
         facts = [_difference(key, one, other) for key, (one, other) in both.items()]
         changed = any(_is_file(key) for key in both)
-        fix = "Put the old file back to go on" if changed else "Give the same settings to go on"
-        more = [f"and {len(facts) - _TOLD} more"] if len(facts) > _TOLD else []
+        fix = "Restore the file" if changed else "Use the same settings"
+        more = [f"and {len(facts) - _MAX_DIFFERENCES} more"] if len(facts) > _MAX_DIFFERENCES else []
         raise StoreError(
-            f"a run goes on with the settings that it began with; those of {known.name!r} differ",
-            "; ".join([*facts[:_TOLD], *more]),
-            f"{fix}, or another name to begin anew",
+            f"the stored {known.kind} {known.name!r} has other settings",
+            "; ".join([*facts[:_MAX_DIFFERENCES], *more]),
+            f"{fix} to resume it, or choose another name",
         )
 
 
@@ -269,27 +294,27 @@ def _is_file(key: str) -> bool:
 
 
 def _difference(key: str, before: Any, now: Any) -> str:
-    """Return how a setting differs, in words; of a file, its fingerprint says nothing to anybody."""
+    """Return how a setting differs; for a file, its fingerprint would be meaningless to a user."""
     if not _is_file(key):
-        return f"{key} is {_short(before)}, not {_short(now)}"
+        return f"{key} is {_short(before)} in the store, {_short(now)} now"
     name = f"the template {key.removeprefix(_TEMPLATE)}" if key != "data" else "the file that `data` names"
     if before is None or now is None:
-        return f"{name} was {'not there' if before is None else 'there'} when it began"
-    return f"{name} has changed since it began"
+        return f"{name} {'did not exist' if before is None else 'existed'} when it was started"
+    return f"{name} has changed since it was started"
 
 
-def _entries(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Return settings with what is inside of others by its whole name, as in "variables.R1.bounds"."""
+def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings with dotted keys, such as "variables.R1.bounds"."""
     found: dict[str, Any] = {}
     for key, value in settings.items():
-        inside = isinstance(value, dict) and value
-        found.update(_entries(value, f"{above}{key}.") if inside else {f"{above}{key}": value})
+        nested = isinstance(value, dict) and value
+        found.update(_flatten(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value})
     return found
 
 
-def _grammar_words(grammar: Mapping[str, Any]) -> Any:
-    restrictions = grammar.get("restrictions")
-    return {"name": grammar.get("name"), **restrictions} if restrictions else grammar.get("name")
+def _describe_grammar(grammar: Mapping[str, Any]) -> Any:
+    restrictions, name = grammar.get("restrictions"), present_name(grammar)
+    return {"name": name, **restrictions} if restrictions else name
 
 
 def _as_row(run: Run) -> tuple[Any, ...]:
@@ -297,9 +322,9 @@ def _as_row(run: Run) -> tuple[Any, ...]:
 
 
 def _to_column(name: str, value: Any) -> Any:
-    if name in _VECTORS:
+    if name in _VECTOR_COLUMNS:
         return np.asarray(value, "<f8").tobytes()
-    return (value or None) if name in _TEXTS else value
+    return (value or None) if name in _NULLABLE_STRINGS else value
 
 
 def _now() -> str:

@@ -1,5 +1,5 @@
-"""The paper's study done again: 22 evolutions, their champions assessed, comparators and controls beside them."""
+"""The paper's study: 22 evolutions, the assessment of their champions, comparators and controls."""
 
-from robustforge.study.reproduce import reproduce
+from robustforge.study.api import reproduce
 
 __all__ = ["reproduce"]

@@ -1,6 +1,6 @@
-"""How bad a design really is: the worst of many samples in its uncertainty set, and attacks on it, with many or few."""
+"""The worst case of a design: sampled from its uncertainty set, and attacked with a large or a small budget."""
 
-from robustforge.verification.few import attack
-from robustforge.verification.verify import Verification, WorstCase, verify
+from robustforge.verification.api import attack, verify
+from robustforge.verification.worst_case import Verification, WorstCase
 
 __all__ = ["Verification", "WorstCase", "attack", "verify"]

@@ -1,8 +1,8 @@
-"""One option per item, total cost at most 1, the greatest total gain: the knapsack of an attack on a sum of functions.
+"""A multiple-choice knapsack: one option per item, total cost at most 1, maximum total gain.
 
-Each variable of an additive function is an item, its options are displacements: the cost is the square of the
-displacement, the gain what the function rises. Costs are real numbers and are never rounded, so a step over a cliff
-costs exactly what it costs.
+It attacks an additive function: each variable is an item, its options are displacements, the cost is the squared
+displacement and the gain the increase of the function. Costs are floats and are not rounded, so that the cost of a step
+over a cliff is exact.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ def choose(costs: list[Floats], gains: list[Floats]) -> Integers:
         gains: The gains of the same options.
 
     Returns:
-        The number of the option chosen for each item.
+        The index of the option chosen for each item.
     """
-    kept = [_frontier(cost, gain) for cost, gain in zip(costs, gains, strict=True)]
-    first = np.cumsum([0] + [numbers.size for numbers in kept])
-    flat_costs = np.concatenate([cost[k] for cost, k in zip(costs, kept, strict=True)])
-    flat_gains = np.concatenate([gain[k] for gain, k in zip(gains, kept, strict=True)])
+    options = [_frontier(cost, gain) for cost, gain in zip(costs, gains, strict=True)]
+    first = np.cumsum([0] + [numbers.size for numbers in options])
+    flat_costs = np.concatenate([cost[k] for cost, k in zip(costs, options, strict=True)])
+    flat_gains = np.concatenate([gain[k] for gain, k in zip(gains, options, strict=True)])
     _prepare()
     price = _price(first, flat_costs, flat_gains)
-    picked = _solve(first, flat_costs, flat_gains, price, BINS)
-    return np.array([numbers[pick] for numbers, pick in zip(kept, picked, strict=True)])
+    chosen = _solve(first, flat_costs, flat_gains, price, BINS)
+    return np.array([numbers[index] for numbers, index in zip(options, chosen, strict=True)])
 
 
 def _frontier(cost: Floats, gain: Floats) -> Integers:
-    """Return the options that gain more than all cheaper ones, the cheapest first."""
+    """Return the non-dominated options, the cheapest first."""
     order = np.lexsort((-gain, cost))
     tops = np.maximum.accumulate(gain[order])
     return order[np.concatenate([[True], tops[1:] > tops[:-1]])]
@@ -53,22 +53,22 @@ def _frontier(cost: Floats, gain: Floats) -> Integers:
 
 @compiled
 def _price(first: Integers, costs: Floats, gains: Floats) -> float:
-    """Return what a unit of cost is worth: the price at which choices made item by item cost 1 in all."""
+    """Return the Lagrange multiplier of the cost: the price at which independent choices have total cost 1."""
     low, high = 0.0, 1.0
     while _cost_at(first, costs, gains, high) > 1.0 and high < 1e300:
         low, high = high, high * 4.0
     for _ in range(60):
-        middle = (low + high) / 2.0
-        if _cost_at(first, costs, gains, middle) > 1.0:
-            low = middle
+        centre = (low + high) / 2.0
+        if _cost_at(first, costs, gains, centre) > 1.0:
+            low = centre
         else:
-            high = middle
+            high = centre
     return high
 
 
 @compiled
 def _cost_at(first: Integers, costs: Floats, gains: Floats, price: float) -> float:
-    """Return the total cost if every item takes the option of the greatest gain less price."""
+    """Return the total cost if every item takes the option with the largest gain minus price times cost."""
     total = 0.0
     for i in range(first.size - 1):
         best, cost = -np.inf, 0.0
@@ -84,7 +84,7 @@ def _cost_at(first: Integers, costs: Floats, gains: Floats, price: float) -> flo
 def _solve(first: Integers, costs: Floats, gains: Floats, price: float, bins: int) -> Integers:
     """Return the option of each item, by dynamic programming over the total cost.
 
-    Every interval of the total cost keeps the one partial choice with the greatest gain less price.
+    Every interval of the total cost keeps the partial choice with the largest gain minus price times cost.
     """
     items = first.size - 1
     gain, cost = np.full(bins + 1, -np.inf), np.zeros(bins + 1)
@@ -100,19 +100,19 @@ def _solve(first: Integers, costs: Floats, gains: Floats, price: float, bins: in
                 total = cost[b] + costs[o]
                 if total > 1.0 + _SLACK:
                     break
-                place = min(int(total * bins), bins)
+                bin = min(int(total * bins), bins)
                 value = gain[b] + gains[o]
                 net = value - price * total
-                if net > new_net[place]:
-                    new_net[place], new_gain[place], new_cost[place] = net, value, total
-                    option[i, place], origin[i, place] = o - first[i], b
+                if net > new_net[bin]:
+                    new_net[bin], new_gain[bin], new_cost[bin] = net, value, total
+                    option[i, bin], origin[i, bin] = o - first[i], b
         gain, cost = new_gain, new_cost
-    picked = np.zeros(items, np.int64)
+    chosen = np.zeros(items, np.int64)
     b = int(np.argmax(gain))
     for i in range(items - 1, -1, -1):
-        picked[i] = option[i, b]
+        chosen[i] = option[i, b]
         b = origin[i, b]
-    return picked
+    return chosen
 
 
 @cache

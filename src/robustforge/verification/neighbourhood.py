@@ -1,7 +1,7 @@
-"""The neighbourhood of a design: all that the design can turn into, as the unit set of its uncertain variables.
+"""The neighbourhood of a design: the uncertainty set around it, as the unit set of its uncertain variables.
 
-A `Neighbourhood` draws points of the set and evaluates points, with compiled objectives on all cores. Its answers do
-not depend on the number of threads: each block of points has its own stream of random numbers and its own result.
+A `Neighbourhood` samples points of the set and evaluates points, with compiled objectives on all cores. Its results do
+not depend on the number of threads: each block of points has its own random stream and its own result.
 """
 
 from __future__ import annotations
@@ -20,119 +20,120 @@ from numba import boolean, float64, types
 
 from robustforge.core.compiler import compiled
 from robustforge.core.random import Stream
-from robustforge.engine.objective import Objective
+from robustforge.engine.batch_evaluation import Objective
 from robustforge.engine.optimizer import OnFailure, failure_error
-from robustforge.problem import Problem
-from robustforge.verification import drawing
-from robustforge.verification.drawing import LEAST_ROUND, ROUNDS, draw, draw_in_rounds
+from robustforge.robust_problem import Problem
+from robustforge.verification import sampling
+from robustforge.verification.sampling import MIN_ROUND_SIZE, ROUNDS, fill_by_rounds, fill_uniform
 
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 _PREPARING = Lock()
 
-BLOCK_NUMBERS = 2**17
-"""Coordinates of a block of points, which one thread draws and evaluates at a time."""
+BLOCK_COORDINATES = 2**17
+"""Coordinates of a block of points, which one thread samples and evaluates at a time."""
 
 
 class Neighbourhood:
     """The uncertainty set around a design, with the objective.
 
     Args:
-        problem: What is evaluated.
+        problem: The problem.
         x: The design (n,).
-        cores: How many threads evaluate a compiled objective; as many as there are cores, if nobody says.
+        cores: Threads for a compiled objective; by default one per core.
 
     Attributes:
-        size: The number m of uncertain variables; points of the unit set have so many coordinates.
+        size: The number m of uncertain variables, the dimension of the unit set.
+        uncertain: Indices of the uncertain variables (m,).
         is_box: Whether the unit set is the box [-1, 1]^m instead of the unit ball.
         block: Points per block.
     """
 
     def __init__(self, problem: Problem, x: Floats, cores: int | None = None) -> None:
         geometry = problem.geometry
-        self._cores, self._own = cores or os.cpu_count() or 1, local()
+        self._cores, self._thread = cores or os.cpu_count() or 1, local()
         self.problem, self.design = problem, x
-        self.centre, self.radii, self.active = x + geometry.offset, geometry.radii, geometry.active
-        self.size, self.is_box = int(self.active.size), geometry.is_box
-        reach = 1.000001 * self.radii
-        leaves = (self.centre - reach < problem.lower) | (self.centre + reach > problem.upper)
-        self.clip = problem.outside == "clip" and bool(leaves.any())
-        self.block = max(BLOCK_NUMBERS // problem.dimension, 1)
+        self.centre, self.radii, self.uncertain = x + geometry.offset, geometry.radii, geometry.active
+        self.size, self.is_box = int(self.uncertain.size), geometry.is_box
+        margin = 1.000001 * self.radii
+        leaves = (self.centre - margin < problem.lower) | (self.centre + margin > problem.upper)
+        self.clip = problem.out_of_bounds == "clip" and bool(leaves.any())
+        self.block = max(BLOCK_COORDINATES // problem.dimension, 1)
         prepare()
 
-    def place(self, units: Floats) -> Floats:
-        """Return points of the unit set (k, m) as points that can be evaluated (k, n)."""
+    def to_points(self, units: Floats) -> Floats:
+        """Return points of the unit set (k, m) as points of the problem (k, n)."""
         points = np.tile(self.centre, (len(units), 1))
-        points[:, self.active] += self.radii[self.active] * units
+        points[:, self.uncertain] += self.radii[self.uncertain] * units
         return np.clip(points, self.problem.lower, self.problem.upper) if self.clip else points
 
-    def units(self, points: Floats) -> Floats:
-        """Return where points (k, n) lie in the unit set (k, m)."""
-        differences: Floats = (points - self.centre)[:, self.active]
-        return differences / self.radii[self.active]
+    def to_unit(self, points: Floats) -> Floats:
+        """Return points of the problem (k, n) as points of the unit set (k, m)."""
+        differences: Floats = (points - self.centre)[:, self.uncertain]
+        return differences / self.radii[self.uncertain]
 
-    def holds(self, points: Floats) -> npt.NDArray[np.bool_]:
-        """Say of each point (k, n) whether it is in the set, as a search says of its own: rounding counts as inside."""
+    def contains(self, points: Floats) -> npt.NDArray[np.bool_]:
+        """Whether each point (k, n) is in the set, up to rounding, as in a search."""
         problem, space = self.problem, self.problem.space
         largest = np.maximum(np.abs(problem.lower), np.abs(problem.upper)) / space.scale
         rounding = float(largest.max() + 2.0) * 2.0**-50 * math.sqrt(self.size)  # of a squared distance
         return problem.geometry.holds((points - self.centre) / space.scale, 2.0 * (1e-9 + rounding))
 
-    def draw(self, count: int, stream: Stream, rounds: int = ROUNDS) -> Floats:
-        """Return points drawn uniformly from the set (count, n).
+    def sample(self, count: int, stream: Stream, rounds: int = ROUNDS) -> Floats:
+        """Return points sampled uniformly from the set (count, n).
 
-        Each point is uniform. In a ball, the points of one round are independent of each other; those of the next
-        round are made from them, which costs less than to draw them.
+        Each point is uniform. In a ball, the points of one round are independent; those of the next round are computed
+        from them, which is faster than new normal numbers.
 
         Args:
-            count: How many.
-            stream: Decides them.
-            rounds: How often directions are used; 1 draws each afresh.
+            count: Number of points.
+            stream: The random stream.
+            rounds: Number of rounds; 1 uses new normal numbers for each point.
         """
         points, normals = np.empty((count, self.problem.dimension)), np.empty((count, self.size + 2))
         self._fill(points, normals, stream, rounds)
         return points
 
     def _fill(self, points: Floats, normals: Floats, stream: Stream, rounds: int) -> None:
-        p, rounds = self.problem, 1 if self.is_box else max(min(rounds, len(points) // LEAST_ROUND), 1)
-        place = self.active, self.centre, self.radii, self.clip, p.lower, p.upper
+        p, rounds = self.problem, 1 if self.is_box else max(min(rounds, len(points) // MIN_ROUND_SIZE), 1)
+        geometry = self.uncertain, self.centre, self.radii, self.clip, p.lower, p.upper
         if rounds == 1:
-            draw(stream, self.is_box, *place, points)
+            fill_uniform(stream, self.is_box, *geometry, points)
         else:
-            draw_in_rounds(stream, rounds, *place, normals, points)
+            fill_by_rounds(stream, rounds, *geometry, normals, points)
 
-    def _room(self, count: int) -> tuple[Floats, Floats]:
-        """Return arrays for so many points and their normals, this thread's own: new ones would cost page faults."""
-        known = getattr(self._own, "room", None)
-        if known is None or len(known[0]) < count:
-            known = np.empty((count, self.problem.dimension)), np.empty((count, self.size + 2))
-            self._own.room = known
-        return known[0][:count], known[1][:count]
+    def _buffers(self, count: int) -> tuple[Floats, Floats]:
+        """Return this thread's buffers for points and their normals; new arrays would cause page faults."""
+        buffers = getattr(self._thread, "buffers", None)
+        if buffers is None or len(buffers[0]) < count:
+            buffers = np.empty((count, self.problem.dimension)), np.empty((count, self.size + 2))
+            self._thread.buffers = buffers
+        return buffers[0][:count], buffers[1][:count]
 
     def evaluate(self, points: Floats) -> Floats:
         """Return the values of points (k, n), large batches on all cores.
 
         Raises:
-            ObjectiveError: The objective returned NaN or -inf, or no number at all.
+            ObjectiveError: The objective returned NaN or -inf, or did not return a number.
         """
         blocks = [points[first : first + self.block] for first in range(0, len(points), self.block)]
-        return np.concatenate(list(self.on_all_cores(self._values, blocks)))
+        return np.concatenate(list(self.map_blocks(self._values, blocks)))
 
-    def worst_drawn(self, count: int, stream: Stream, keep: int, rounds: int = ROUNDS) -> tuple[Floats, Floats]:
-        """Draw so many points and return the worst few, the worst first: their values (k,), and they (k, n)."""
-        points, normals = self._room(count)
+    def worst_of_sample(self, count: int, stream: Stream, keep: int, rounds: int = ROUNDS) -> tuple[Floats, Floats]:
+        """Sample points, and return the values (k,) and points (k, n) of the worst few, worst first."""
+        points, normals = self._buffers(count)
         self._fill(points, normals, stream, rounds)
         values = self._values(points)
         worst = _highest(values, keep)
         return values[worst], points[worst]
 
     def worst_at(self, offsets: Floats, on_failure: OnFailure) -> float:
-        """Return the worst value at offsets of the unit set (k, n), as `draw_offsets` makes them, in this thread.
+        """Return the worst value at offsets in the unit set (k, n), from `sample_offsets`; in this thread.
 
         Args:
-            offsets: Where to look, in units of the set; the same for every design that is compared.
-            on_failure: What a failed evaluation means, as in `minimize`.
+            offsets: Offsets in the unit set, the same for all designs that are compared.
+            on_failure: Policy for failed evaluations, as in `minimize`.
 
         Raises:
             ObjectiveError: An evaluation failed and the policy is "raise", or all of them failed.
@@ -143,7 +144,7 @@ class Neighbourhood:
             if on_failure == "infeasible":
                 return np.inf
             if on_failure == "raise" or failed.all():
-                raise failure_error(self._placed(offsets[int(np.argmax(failed))]), "NaN or -inf")
+                raise failure_error(self._offset_points(offsets[int(np.argmax(failed))]), "NaN or -inf")
         return float(values[~failed].max())
 
     def _values_at(self, offsets: Floats, on_failure: OnFailure) -> Floats:
@@ -154,27 +155,27 @@ class Neighbourhood:
             try:
                 _evaluate(offsets, self.centre, self.radii, self.clip, p.lower, p.upper, fun, data, values)
                 return values
-            except Exception:  # raised by the objective at some point: then point by point
+            except Exception:  # raised by the objective: evaluate point by point instead
                 if on_failure == "raise":
                     raise
-        return self._called(self._placed(offsets), strict=on_failure == "raise")
+        return self._call_objective(self._offset_points(offsets), strict=on_failure == "raise")
 
-    def _placed(self, offsets: Floats) -> Floats:
+    def _offset_points(self, offsets: Floats) -> Floats:
         points: Floats = self.centre + self.radii * offsets
         return np.clip(points, self.problem.lower, self.problem.upper) if self.clip else points
 
-    def _called(self, points: Floats, strict: bool = True) -> Floats:
-        """Return the values of points (k, n) by calls from Python: one for all if the objective is vectorised."""
+    def _call_objective(self, points: Floats, strict: bool = True) -> Floats:
+        """Return the values of points (k, n) by Python calls: a single one if the objective is vectorised."""
         values: list[float] = []
         Objective(self.problem, (), self.problem.vectorized, strict).values(points, values)
         return np.array(values)
 
-    def on_all_cores(self, work: Callable[[Any], T], pieces: Iterable[Any]) -> Iterator[T]:
-        """Do the work for every piece, and return the results in the order of the pieces.
+    def map_blocks(self, work: Callable[[Any], T], blocks: Iterable[Any]) -> Iterator[T]:
+        """Apply a function to every block, on all cores, and yield the results in the order of the blocks.
 
-        A Python objective is called from this thread only: it need not be safe to be called from several.
+        A Python objective is called from this thread only, since it need not be thread-safe.
         """
-        listed = list(pieces)
+        listed = list(blocks)
         if self.problem.compiled is None or len(listed) == 1 or self._cores == 1:
             yield from map(work, listed)
             return
@@ -191,7 +192,7 @@ class Neighbourhood:
             nothing, unit = np.zeros(points.shape[1]), np.ones(points.shape[1])
             _evaluate(np.ascontiguousarray(points), nothing, unit, False, nothing, nothing, fun, data, values)
         else:
-            values = self._called(points)
+            values = self._call_objective(points)
         failed = np.flatnonzero(np.isnan(values) | (values == -np.inf))
         if failed.size:
             raise failure_error(points[failed[0]].copy(), "NaN or -inf")
@@ -199,12 +200,12 @@ class Neighbourhood:
 
 
 def _highest(values: Floats, count: int) -> npt.NDArray[np.intp]:
-    """Return where the highest values are, the highest first; of equal ones the first."""
+    """Return the indices of the highest values, highest first; of equal ones the first."""
     if count >= values.size:
         return np.argsort(-values, kind="stable")
-    least = np.partition(values, values.size - count)[values.size - count]
-    places = np.flatnonzero(values >= least)  # a few more, if some are equal to the last
-    return places[np.argsort(-values[places], kind="stable")[:count]]
+    threshold = np.partition(values, values.size - count)[values.size - count]
+    indices = np.flatnonzero(values >= threshold)  # more than `count`, if some are equal to the last
+    return indices[np.argsort(-values[indices], kind="stable")[:count]]
 
 
 @compiled
@@ -219,7 +220,7 @@ def _evaluate(
     data: Floats,
     values: Floats,
 ) -> None:
-    """Write the value at the centre plus each row times the radii; the objective gets a copy, which it may change."""
+    """Evaluate centre + radii * offset for each row; the objective gets a copy, which it may modify."""
     x = np.empty(centre.size)
     for k in range(offsets.shape[0]):
         offset = offsets[k]
@@ -232,9 +233,9 @@ def _evaluate(
 
 
 def prepare() -> None:
-    """Compile the loops, or read them from the cache, once per process; a new objective compiles nothing."""
-    drawing.prepare()
-    with _PREPARING:  # `cache` alone lets two threads in
+    """Compile the kernels, or load them from the cache, once per process; a new objective compiles nothing."""
+    sampling.prepare()
+    with _PREPARING:  # `cache` alone is not thread-safe
         _prepare()
 
 

@@ -1,0 +1,67 @@
+"""The verdict of an attack: whether the worst value that a search reports is confirmed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from robustforge.formatting import at_precision, finite_range, percent
+from robustforge.solver.stored_attack import AttackResult
+
+WARNING_RISE = 0.05
+"""An increase above this fraction of the worst value of the search is a warning."""
+
+_MAX_PERCENTAGE_RISE = 10.0
+"""Above this increase, or if the sign changes, the two values are shown instead of a percentage."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict of an attack on the worst value that a search reports.
+
+    Attributes:
+        kind: "confirmed" if the attack found no worse value, or hardly; "warning" if it did; "neutral" without attack.
+        rise: The increase, as a fraction of the worst value of the search; NaN without attack.
+        text: The verdict as a sentence.
+    """
+
+    kind: str
+    rise: float
+    text: str
+
+
+def judge_attack(attack: AttackResult | None) -> Verdict:
+    """Return the verdict of an attack; `None` is no attack."""
+    if attack is None or not attack.runs:
+        return Verdict("neutral", math.nan, "Not attacked: the worst case was not checked by further runs.")
+    runs = f"{attack.runs:,} further run{'s' if attack.runs != 1 else ''}"
+    if math.isinf(attack.worst):
+        return Verdict("warning", _rise(attack), _infeasible_text(attack, runs))
+    if attack.failures == attack.runs:
+        return Verdict("neutral", math.nan, f"Not attacked: all {runs} failed.")
+    rise = _rise(attack)
+    if not rise:
+        return Verdict("confirmed", rise, f"{runs} found no worse value.")
+    return Verdict("confirmed" if rise <= WARNING_RISE else "warning", rise, _worse_text(attack, rise, runs))
+
+
+def _rise(attack: AttackResult) -> float:
+    if attack.worst == attack.found_by_search:
+        return 0.0
+    return (
+        abs(attack.worst - attack.found_by_search) / abs(attack.found_by_search) if attack.found_by_search else math.inf
+    )
+
+
+def _infeasible_text(attack: AttackResult, runs: str) -> str:
+    if math.isinf(attack.found_by_search):
+        return "A point within the tolerances is infeasible, as the search has found."
+    return f"The attack found an infeasible point within the tolerances, in {runs}; the search had found none."
+
+
+def _worse_text(attack: AttackResult, rise: float, runs: str) -> str:
+    width = finite_range(attack.nominal, attack.found_by_search, attack.worst)
+    worst, known = (at_precision(value, width, 4) for value in (attack.worst, attack.found_by_search))
+    if rise > _MAX_PERCENTAGE_RISE or attack.worst * attack.found_by_search <= 0:
+        return f"The attack found {worst} in {runs}; the search had found {known}."
+    return f"The attack found a value {percent(rise)} worse than the search: {worst} instead of {known}, in {runs}."
