@@ -276,7 +276,7 @@ fun = problem if {kind == "compiled"} else rf.Problem(lambda x: problem(x), [(15
 rf.minimize(fun, budget=1000, heuristic="rpso", rng=1)
 print("ready", flush=True)
 try:
-    rf.minimize(fun, budget=20_000_000 if {kind == "compiled"} else 2_000_000, heuristic="rpso", rng=1)
+    rf.minimize(fun, budget=20_000_000, heuristic="rpso", rng=1)
 except KeyboardInterrupt as stop:
     print("stopped after", stop.result.nfev, flush=True)
 """
