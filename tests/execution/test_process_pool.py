@@ -268,7 +268,7 @@ def test_kill_ends_everything_immediately():
         time.sleep(0.01)
     start = time.monotonic()
     pool.kill()
-    assert time.monotonic() - start < 1.0
+    assert time.monotonic() - start < 5.0  # milliseconds on a quiet machine
     assert not any(map(alive, children))
     assert [type(future.exception()) for future in futures[:2]] == [WorkerDied] * 2
     assert worker_failure(futures[0].exception()) == "the pool was killed"

@@ -261,7 +261,7 @@ def test_kill_interrupts_all_runs(tmp_path, temporary):
         start = time.monotonic()
         registry.kill()
         outcomes = [future.result() for future in futures]
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 10
     assert [outcome.failure for outcome in outcomes] == ["interrupted"] * 4
     assert all(map(gone, pids))
     assert not (tmp_path / "pid2").exists()
