@@ -65,17 +65,17 @@ def _load_points(s: InnerEmulatorState, j: int, limit: int) -> int:
 def _fit(s: InnerEmulatorState, count: int) -> float:
     """Fit the model by ridge regression in its dual form; return the length of the slope: 0 if there is none."""
     x, weights, gram, slope = s.emulator_x, s.emulator_weight[:count], s.emulator_gram[:count, :count], s.emulator_slope
-    trace, spread = 0.0, 0.0
+    trace, weight_sum = 0.0, 0.0
     for a in range(count):
         weights[a] = s.emulator_f[a]
-        spread += abs(weights[a])
+        weight_sum += abs(weights[a])
         for b in range(a + 1):
             total = 0.0
             for i in s.uncertain:
                 total += x[a, i] * x[b, i]
             gram[a, b] = total
         trace += gram[a, a]
-    if not (trace > 0.0 and 0.0 < spread < math.inf):
+    if not (trace > 0.0 and 0.0 < weight_sum < math.inf):
         return 0.0
     for a in range(count):
         gram[a, a] += _RIDGE * trace / count

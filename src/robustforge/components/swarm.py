@@ -210,10 +210,10 @@ class Swarm(Outer):
         relocation = self.movement.relocates is not None
         idle = "; all idle_j := 0" if relocation else ""
         free = ", in which H prevents no search" if relocation and frame.n_dorm else ""
-        turns, everyone = (self.swarm_size, f"; {_ALL}") if some and self.swarm_size > 1 else (1, "")
+        turns, all_turns = (self.swarm_size, f"; {_ALL}") if some and self.swarm_size > 1 else (1, "")
         return [
             f"if no particle has searched for {STAGNATION_LIMIT * turns} iterations:",
-            f"  draw all x_j and v_j as at the start{idle}{everyone}; next iteration{free}",
+            f"  draw all x_j and v_j as at the start{idle}{all_turns}; next iteration{free}",
         ]
 
     def describe(self) -> str:

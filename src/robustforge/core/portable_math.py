@@ -144,7 +144,7 @@ def exp2(x: float) -> float:
 
 
 @both_ways
-def _taken_apart(x: float) -> tuple[float, float]:
+def _exponent_and_fraction(x: float) -> tuple[float, float]:
     """Return k and m - 1 for a positive, normal x = 2^k m with m between the roots of 1/2 and of 2; m - 1 is exact."""
     bits = _bits(x)
     k = (bits - _ROOT_BITS) >> 52
@@ -157,7 +157,7 @@ def _log_of_normal(x: float, more: float) -> float:
 
     With s = f / (2 + f), log(1 + f) is 2 atanh(s), whose first terms are put as f - f^2/2 + s f^2/2: f is exact.
     """
-    k, f = _taken_apart(x)
+    k, f = _exponent_and_fraction(x)
     k += more
     s = f / (2.0 + f)
     z = s * s
@@ -219,7 +219,7 @@ def _product(a: float, b: float) -> tuple[float, float]:
 def _log_in_two_parts(x: float) -> tuple[float, float]:
     """Return the logarithm of a positive number as a sum of two, to about 20 digits."""
     is_small = x < _LEAST_NORMAL
-    k, f = _taken_apart(x * _TWO_54 if is_small else x)
+    k, f = _exponent_and_fraction(x * _TWO_54 if is_small else x)
     k -= 54.0 if is_small else 0.0
     below = 2.0 + f
     s = f / below

@@ -206,7 +206,7 @@ def _loop_compiled(
             except Exception as raised:
                 error = raised
             size, reached = int(counters["batch_size"][0]), int(counters["evaluated"][0])
-            search.note_reported(np.arange(size) < reached)
+            search.mark_reported(np.arange(size) < reached)
             if status == ask_tell.UNLINKED:
                 search.link()
             checkpoints.call_reached(search.nfev)
@@ -241,8 +241,8 @@ def _interrupts_deferred() -> Iterator[list[int]]:
     nothing is changed.
     """
     interrupts: list[int] = []
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    if not is_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield interrupts
         return
     signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
@@ -267,7 +267,7 @@ def _loop_python(search: Optimizer, objective: Objective, callback: Callback | N
                 values[:size] = done
     finally:  # the objective may have raised within a batch
         values[: len(done)] = done
-        search.note_reported(np.arange(int(search.arrays["counters"]["batch_size"][0])) < len(done))
+        search.mark_reported(np.arange(int(search.arrays["counters"]["batch_size"][0])) < len(done))
 
 
 def _called_back(search: Optimizer, callback: Callback) -> bool:

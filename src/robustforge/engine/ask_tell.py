@@ -272,7 +272,7 @@ def _next_iteration(s: EngineState) -> None:
     t = s.counters[0]
     outer: Outer = s.outer[0]
     separability: Separability = s.separability[0]
-    everyone = True
+    all_agents = True
     if t.phase == TESTING_PHASE:
         t.nominal = 1
         t.inner_budget = 1
@@ -293,14 +293,14 @@ def _next_iteration(s: EngineState) -> None:
         t.stagnant = 0
         t.skip_nothing = 1
     else:
-        everyone = t.asynchronous == 0
-        if not everyone:
+        all_agents = t.asynchronous == 0
+        if not all_agents:
             t.first_agent = t.end_agent % t.agents
             t.end_agent = t.first_agent + 1
         call(outer.move, s)
     if t.ending != RUNNING:
         return
-    if everyone:
+    if all_agents:
         t.first_agent = 0
         t.end_agent = t.agents
     t.iteration += 1

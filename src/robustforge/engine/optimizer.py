@@ -86,7 +86,7 @@ class Optimizer:
         prior_evaluations: tuple[Any, Any] | PriorEvaluations | None = None,
         interpretation: Interpretation | None = None,
     ) -> None:
-        self.user_problem = as_problem(_unset, bounds, uncertainty, out_of_bounds)
+        self.user_problem = as_problem(_no_objective, bounds, uncertainty, out_of_bounds)
         self.problem = self.user_problem.scaled
         self.budget = checked_budget(budget)
         self.heuristic = resolve_heuristic(heuristic, self.problem, self.budget)
@@ -122,7 +122,7 @@ class Optimizer:
         """
         self.raise_failure()
         if self._reported.all() and not self.finished:
-            self._advance()
+            self._next_batch()
         waiting = np.flatnonzero(~self._reported)
         return Batch(self.nfev + waiting, self.user_problem.from_scaled(self.arrays["batch_x"][waiting].copy()))
 
@@ -150,7 +150,7 @@ class Optimizer:
         self._reported[places] = True
         self.values.update(zip(numbers.tolist(), given.tolist(), strict=True))
         if self._reported.all():
-            self._advance()
+            self._next_batch()
 
     def replay(self, values: Mapping[int, float]) -> None:
         """Replay reported values: the same search with the same values asks for the same points.
@@ -245,8 +245,8 @@ class Optimizer:
     over = former_attribute("over", "finished")
     width = former_attribute("width", "max_batch")
 
-    def note_reported(self, reported: npt.NDArray[np.bool_]) -> None:
-        """Take note of which points of the batch have a value, for `result`; they are taken in with the next step."""
+    def mark_reported(self, reported: npt.NDArray[np.bool_]) -> None:
+        """Mark the points of the batch that have a value, for `result`; the next `advance` takes the values in."""
         self._reported = reported
 
     def raise_failure(self) -> None:
@@ -257,7 +257,8 @@ class Optimizer:
             error.result = self.result()
             raise error
 
-    def _advance(self) -> None:
+    def _next_batch(self) -> None:
+        """Take in the reported values, and request the next batch."""
         self._digest.update(self.arrays["batch_x"][: self._reported.size].tobytes())
         self._reported = np.zeros(0, np.bool_)
         self._reported = np.zeros(self.advance(), np.bool_)
@@ -287,7 +288,7 @@ def _as_floats(values: Any) -> Floats:
 def _restarted(box: tuple[Floats, Floats, UncertaintySet, OutOfBounds], **settings: Any) -> Optimizer:
     lower, upper, uncertainty, out_of_bounds = box
     bounds = list(zip(lower, upper, strict=True))
-    return Optimizer(Problem(_unset, bounds, uncertainty, out_of_bounds=out_of_bounds), **settings)
+    return Optimizer(Problem(_no_objective, bounds, uncertainty, out_of_bounds=out_of_bounds), **settings)
 
 
 def as_problem(
@@ -342,7 +343,7 @@ _TELL_FIX = "Report each id returned by `ask` once"
 assert get_args(OnFailure)[RAISE] == "raise"  # the order of the policies is the order of their codes
 
 
-def _unset(x: Floats) -> float:
+def _no_objective(x: Floats) -> float:
     raise ProblemError(
         "an Optimizer has no objective", "it cannot be evaluated", "Evaluate the points of `ask`, and `tell` the values"
     )

@@ -23,7 +23,7 @@ from robustforge.formatting import (
 )
 from robustforge.reporting import search_figures
 from robustforge.reporting.command_lines import search_commands
-from robustforge.reporting.search_data import SearchData, Surroundings
+from robustforge.reporting.search_data import SearchData, NeighbourhoodData
 from robustforge.reporting.tolerance_tradeoff import MIN_POINTS, Estimate
 from robustforge.representation import Heuristic
 from robustforge.representation.presets import heuristic, heuristics
@@ -189,7 +189,7 @@ def _failures(search: SearchData) -> Record | None:
 
 def _worst_case(key: str, search: SearchData) -> Record | None:
     """Return the worst point and what drives it; `None` without evaluations within the tolerances."""
-    near = search.surroundings
+    near = search.neighbourhood
     if near is None or near.worst is None:
         return None
     order = near.by_effect
@@ -219,7 +219,7 @@ def _design_and_worst(variable: Variable, search: SearchData) -> Record:
     return {"name": variable.name, "unit": variable.unit, **dict(zip(("design", "worst"), both, strict=True))}
 
 
-def _linear_model_caption(near: Surroundings) -> str:
+def _linear_model_caption(near: NeighbourhoodData) -> str:
     """Return how the linear model was fitted, and how reliable it is."""
     variables = len(near.names)
     fit = f"A linear model of {count(near.fitted, 'run')} within the tolerances"
@@ -250,12 +250,12 @@ def _convergence(key: str, search: SearchData) -> Record | None:
 
 def _neighbourhood(key: str, search: SearchData) -> Record | None:
     """Return the runs within the tolerances; `None` without any."""
-    near = search.surroundings
+    near = search.neighbourhood
     if near is None or near.worst is None:
         return None
     kept = np.argsort(-near.values, kind="stable")[:_MAX_LINES]
     order = near.by_effect[:_MAX_VARIABLES]
-    names, positions, badness = [near.names[k] for k in order], near.positions[kept][:, order], near.values[kept]
+    names, positions, costs = [near.names[k] for k in order], near.positions[kept][:, order], near.values[kept]
     runs = count(near.values.size, "run")
     caption = (
         f"{runs} within the tolerances." if kept.size == near.values.size else f"The worst {_MAX_LINES} of {runs}."
@@ -264,10 +264,10 @@ def _neighbourhood(key: str, search: SearchData) -> Record | None:
         caption += f" The {_MAX_VARIABLES} of {len(near.names)} variables with the largest effects."
     label, figure = f"Runs within the tolerances of {search.name}. {caption}", f"{key}-neighbourhood"
     if len(near.names) == 1:
-        values = search.file.sign * badness
-        svg = search_figures.one_variable(figure, label, names[0], positions[:, 0], values, badness)
+        values = search.file.sign * costs
+        svg = search_figures.one_variable(figure, label, names[0], positions[:, 0], values, costs)
     else:
-        svg = search_figures.neighbourhood(figure, label, names, positions, badness)
+        svg = search_figures.neighbourhood(figure, label, names, positions, costs)
     return {"svg": svg, "title": "Runs around the design", "caption": caption, "is_single": len(near.names) == 1}
 
 

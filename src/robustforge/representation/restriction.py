@@ -132,13 +132,13 @@ def _drop(slots: dict[Kind, tuple[Kind, ...]], words: str) -> None:
     """Leave out every alternative whose title has all of these words; of one slot, if it is named."""
     place, _, name = words.rpartition("=")
     within = [_slot(place)] if place else list(slots)
-    wanted = set(_words(name))
-    gone = {part for slot in within for part in slots[slot] if wanted and wanted <= set(_words(part.title))}
-    if not gone:
+    searched = set(_words(name))
+    left_out = {part for slot in within for part in slots[slot] if searched and searched <= set(_words(part.title))}
+    if not left_out:
         titles = {part.title.lower() for slot in within for part in slots[slot]}
         raise UnknownNameError("name to leave out", words, titles, _LISTING)
     for slot in within:
-        slots[slot] = tuple(part for part in slots[slot] if part not in gone)
+        slots[slot] = tuple(part for part in slots[slot] if part not in left_out)
 
 
 def _fix(
@@ -222,12 +222,12 @@ def _parsed(field: Field, text: str) -> Any:
 def _check_effect(made: Grammar, asked: Mapping[Kind, str], fixed: Mapping[str, list[tuple[Kind, str]]]) -> None:
     """Refuse a restriction of something that no tree of the grammar contains."""
     reached = set(made.components)
-    lost = [words for slot, words in asked.items() if not reached & set(made.alternatives(slot))]
-    lost += [f"fix {name}" for name, places_fixed in fixed.items() if not reached & {part for part, _ in places_fixed}]
-    if lost:
+    without_effect = [words for slot, words in asked.items() if not reached & set(made.alternatives(slot))]
+    without_effect += [f"fix {name}" for name, places_fixed in fixed.items() if not reached & {part for part, _ in places_fixed}]
+    if without_effect:
         raise HeuristicError(
             "restrictions must not contradict each other",
-            f"{lost[0]!r} refers to something excluded by another restriction",
+            f"{without_effect[0]!r} refers to something excluded by another restriction",
             "Drop one of them",
         )
 

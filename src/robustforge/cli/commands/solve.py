@@ -137,8 +137,8 @@ def _minimize_with_bar(made: Problem, **arguments: Any) -> tuple[Any, bool]:
 
     search = rf.Optimizer(made, **arguments)
     search.ask()  # may compile, which Ctrl-C may end; the loop asks for the same points again
-    with counted_interrupts() as pressed, bar("solving", search.budget) as update:
-        while not pressed and (batch := search.ask()):
+    with counted_interrupts() as interrupts, bar("solving", search.budget) as update:
+        while not interrupts and (batch := search.ask()):
             search.tell(batch.ids, [made(x) for x in batch.x])
             update(search.nfev)
     return search.result(), not search.finished

@@ -134,7 +134,7 @@ def verify_file(ctx: click.Context, target: str, store: str | None, budget: int,
                     model_runs(f"verify {file.name}", budget) as update,
                 ):
                     total = max(budget, attack.stored)
-                    attack.run(total, submit, lambda going: update(going.runs, going.failures))
+                    attack.run(total, submit, lambda progress: update(progress.runs, progress.failures))
             except KeyboardInterrupt:
                 end_interrupted(ctx, where)
     except StoreWriteError as error:

@@ -93,8 +93,8 @@ def component_rows(slot: str | None = None) -> list[Record]:
     places = {kind: field for kind, field in all_places(Heuristic).items() if field is not None}
     labels = {kind: label(kind) for kind in places}
     if slot is not None:
-        wanted = re.sub(r"[\s_-]+", " ", slot.strip().lower())
-        places = {kind: field for kind, field in places.items() if wanted in (labels[kind], field.name)}
+        given = re.sub(r"[\s_-]+", " ", slot.strip().lower())
+        places = {kind: field for kind, field in places.items() if given in (labels[kind], field.name)}
         if not places:
             raise UnknownNameError("slot", slot, labels.values(), "robustforge components")
     return [
