@@ -210,7 +210,7 @@ class Optimizer:
         """Return the best design so far, what is known of its neighbourhood, and the history."""
         return in_units_of(self.user_problem, make_result(self, np.flatnonzero(self._reported)))
 
-    def abandoned(self) -> RobustResult:
+    def result_without_copy(self) -> RobustResult:
         """Return the result of a search that is not continued: the history is not copied, however long it is."""
         return in_units_of(self.user_problem, make_result(self, np.flatnonzero(self._reported), in_place=True))
 

@@ -109,9 +109,8 @@ def _words(given: Any) -> Stream:
 
 def _problem(record: Any) -> Problem:
     bounds = list(zip(record["lower"], record["upper"], strict=True))
-    scaled = Problem(
-        _no_objective, bounds, set_from_dict(record["uncertainty"]), out_of_bounds=record["outside"], name=record["name"]
-    )
+    uncertainty = set_from_dict(record["uncertainty"])
+    scaled = Problem(_no_objective, bounds, uncertainty, out_of_bounds=record["outside"], name=record["name"])
     marks = record.get("logarithmic")
     return scaled if marks is None else RealProblem(scaled, [bool(mark) for mark in marks])
 

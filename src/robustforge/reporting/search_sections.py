@@ -23,7 +23,7 @@ from robustforge.formatting import (
 )
 from robustforge.reporting import search_figures
 from robustforge.reporting.command_lines import search_commands
-from robustforge.reporting.search_data import SearchData, NeighbourhoodData
+from robustforge.reporting.search_data import NeighbourhoodData, SearchData
 from robustforge.reporting.tolerance_tradeoff import MIN_POINTS, Estimate
 from robustforge.representation import Heuristic
 from robustforge.representation.presets import heuristic, heuristics

@@ -222,12 +222,12 @@ def _parsed(field: Field, text: str) -> Any:
 def _check_effect(made: Grammar, asked: Mapping[Kind, str], fixed: Mapping[str, list[tuple[Kind, str]]]) -> None:
     """Refuse a restriction of something that no tree of the grammar contains."""
     reached = set(made.components)
-    without_effect = [words for slot, words in asked.items() if not reached & set(made.alternatives(slot))]
-    without_effect += [f"fix {name}" for name, places_fixed in fixed.items() if not reached & {part for part, _ in places_fixed}]
-    if without_effect:
+    excluded = [words for slot, words in asked.items() if not reached & set(made.alternatives(slot))]
+    excluded += [f"fix {name}" for name, where in fixed.items() if not reached & {part for part, _ in where}]
+    if excluded:
         raise HeuristicError(
             "restrictions must not contradict each other",
-            f"{without_effect[0]!r} refers to something excluded by another restriction",
+            f"{excluded[0]!r} refers to something excluded by another restriction",
             "Drop one of them",
         )
 

@@ -133,7 +133,7 @@ class Retries(Generic[T, R]):
         self._is_shared = False  # whether a worker holds several chunks, which die together
 
     def max_running(self, usual: int) -> int:
-        """Return how many chunks may run at the same time: one, if another could fail a task that is to be isolated."""
+        """Return how many chunks may run at the same time: one, while tasks of a shared worker are retried alone."""
         return 1 if self.tasks and self._is_shared else usual
 
     def next_chunk(self) -> list[T]:
