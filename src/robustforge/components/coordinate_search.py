@@ -33,7 +33,7 @@ from robustforge.core.component import Former, Range
 from robustforge.core.random import uniform
 from robustforge.core.state import DONE, ONE, Floats, Integers, Plan, Record, Shape
 
-MOST_SAMPLES = 2048
+MAX_SAMPLES_PER_AXIS = 2048
 """Samples of an axis that are kept: eight for each point of its grid; more are of no use."""
 
 BATCH = 32
@@ -261,7 +261,7 @@ class CoordinateSearch(Outer):
         return True
 
     def sizes(self, plan: Plan) -> Mapping[str, int]:
-        samples = min(plan.budget // plan.dimension + 2, MOST_SAMPLES)
+        samples = min(plan.budget // plan.dimension + 2, MAX_SAMPLES_PER_AXIS)
         return {"axes": plan.dimension, "axis_samples": samples, "axis_batch": BATCH}
 
     @property

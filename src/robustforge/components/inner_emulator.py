@@ -20,7 +20,7 @@ _RIDGE = 1e-3
 _SAME = 1e-9
 """Largest difference of coordinates of points that count as the same."""
 
-_LEAST = 2
+_MIN_POINTS = 2
 """Points with different values without which there is no model."""
 
 
@@ -109,7 +109,7 @@ def _propose_emulated(s: InnerEmulatorState, j: int, limit: int) -> None:
     sample(s.rng, s.uncertain, is_box, offset)
     to_surface(offset, s.uncertain, is_box)
     count = _load_points(s, j, int(p.model_points))
-    length = _fit(s, count) if count >= _LEAST else 0.0
+    length = _fit(s, count) if count >= _MIN_POINTS else 0.0
     if length > 0.0:
         scale = math.sqrt(float(s.uncertain.size)) if is_box else 1.0
         for i in s.uncertain:

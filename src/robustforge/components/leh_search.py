@@ -11,7 +11,7 @@ import numpy as np
 from robustforge.components.network import NetworkState
 from robustforge.components.outer import Outer, OuterState
 from robustforge.components.relocation import (
-    LARGEST_POPULATION,
+    MAX_POPULATION,
     LehState,
     empty_centre,
     empty_centre_lines,
@@ -67,7 +67,7 @@ class LehSearch(Outer):
     extension: ClassVar[bool] = True
     distances_per_evaluation: ClassVar[int] = 100_000
     population_size: Annotated[
-        int, Range(5, LARGEST_POPULATION), Former("population"), "population of the genetic algorithm"
+        int, Range(5, MAX_POPULATION), Former("population"), "population of the genetic algorithm"
     ]
     mutation_probability: Annotated[
         float, Range(0.01, 0.5), Former("mutation"), "probability that a coordinate is mutated"

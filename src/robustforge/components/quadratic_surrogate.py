@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 Curvature = Literal["isotropic", "diagonal"]
 ISOTROPIC, DIAGONAL = codes(Curvature)
 
-LONGEST_ARCHIVE = 7
+MAX_ARCHIVE_LENGTH = 7
 """Candidates that the model is fitted to at most, per variable."""
 
-MOST_LENGTHS = 3
+MAX_LENGTHS = 3
 """Archive lengths that compete at most, each twice the one before."""
 
 _DECAY = 0.7

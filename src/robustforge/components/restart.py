@@ -13,7 +13,7 @@ from robustforge.core.compiler import compiled
 from robustforge.core.component import Component, Range
 from robustforge.core.state import ONE, Floats, Plan, Record, Shape, SlotRecord, State
 
-MOST_STARTS, _TRIALS = 4, 16
+MAX_STARTS, _TRIALS = 4, 16
 
 
 class Restart(Component, slot=True):
@@ -99,7 +99,7 @@ class _SeveralStarts:
         next_mean: The same of those after the first, for pseudocode.
     """
 
-    starts: Annotated[int, Range(2, MOST_STARTS), "starts, each with an equal part of the budget"]
+    starts: Annotated[int, Range(2, MAX_STARTS), "starts, each with an equal part of the budget"]
     extension: ClassVar[bool] = True
     where: ClassVar[str]
     next_mean: ClassVar[str]

@@ -16,7 +16,7 @@ from robustforge.core.component import Component, Range
 from robustforge.core.random import uniform
 from robustforge.core.state import DONE, ONE, STARTING_PHASE, SlotRecord
 
-LEAST_SAMPLES = 6
+MIN_SAMPLES_PER_AXIS = 6
 """Samples per axis below which a coordinate search is not worth it, and neither is the test."""
 
 
@@ -80,7 +80,7 @@ def _decide_by_sums(s: SeparabilityState) -> None:
     t = s.counters[0]
     p: AdditivityTest = s.separability[0]
     t.phase = STARTING_PHASE
-    additive, informative = t.unallocated >= LEAST_SAMPLES * t.dimension, 0
+    additive, informative = t.unallocated >= MIN_SAMPLES_PER_AXIS * t.dimension, 0
     for j in range(t.agents):
         additive = additive and s.status[j] == DONE and -np.inf < s.worst[j] < np.inf
     for k in range(int(p.tests)):

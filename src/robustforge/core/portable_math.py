@@ -58,13 +58,13 @@ _POWERS = _roots()
 
 _QUARTER = _pieces(_PI / 2, 27, 3)
 """Together pi/2; multiples of all but the last by up to 2^26 are exact."""
-_FURTHEST = 1e8
+_MAX_ANGLE = 1e8
 """Beyond this angle in radians there is no sine and no cosine here."""
 
 _LARGE = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to the nearest integer, which is then in the lowest bits
 _LARGE_BITS = 0x4338000000000000
 _ROOT_BITS = 0x3FE6A09E667F3BCD  # of the root of 1/2
-_LEAST_NORMAL, _TWO_54 = 2.2250738585072014e-308, 18014398509481984.0
+_MIN_NORMAL, _TWO_54 = 2.2250738585072014e-308, 18014398509481984.0
 _SPLIT = 134217729.0  # 2^27 + 1
 _THIRD, _THIRD_LOW = 1.0 / 3.0, float(Fraction(1, 3) - Fraction(1.0 / 3.0))
 
@@ -177,7 +177,7 @@ def log(x: float) -> float:
         >>> log(2.0), log(0.0)
         (0.6931471805599453, -inf)
     """
-    if _LEAST_NORMAL <= x < math.inf:
+    if _MIN_NORMAL <= x < math.inf:
         return _log_of_normal(x, 0.0)
     if x == 0.0:
         return -math.inf
@@ -218,7 +218,7 @@ def _product(a: float, b: float) -> tuple[float, float]:
 @both_ways
 def _log_in_two_parts(x: float) -> tuple[float, float]:
     """Return the logarithm of a positive number as a sum of two, to about 20 digits."""
-    is_small = x < _LEAST_NORMAL
+    is_small = x < _MIN_NORMAL
     k, f = _exponent_and_fraction(x * _TWO_54 if is_small else x)
     k -= 54.0 if is_small else 0.0
     below = 2.0 + f
@@ -313,7 +313,7 @@ def sin(x: float) -> float:
         >>> sin(0.5)
         0.479425538604203
     """
-    if not abs(x) <= _FURTHEST:
+    if not abs(x) <= _MAX_ANGLE:
         return math.nan
     sine, cosine, quarters = _sin_and_cos(x)
     value = cosine if quarters & 1 else sine
@@ -328,7 +328,7 @@ def cos(x: float) -> float:
         >>> cos(0.5)
         0.8775825618903728
     """
-    if not abs(x) <= _FURTHEST:
+    if not abs(x) <= _MAX_ANGLE:
         return math.nan
     sine, cosine, quarters = _sin_and_cos(x)
     value = sine if quarters & 1 else cosine

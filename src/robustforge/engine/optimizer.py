@@ -17,7 +17,7 @@ from robustforge.core.interpretation import Interpretation
 from robustforge.core.random import Seed, stream
 from robustforge.core.state import FAILED, RAISE
 from robustforge.engine import ask_tell, kernels, serialization
-from robustforge.engine.initial_state import LARGEST, checked_budget, link_outer, make_state
+from robustforge.engine.initial_state import MAX_COUNT, checked_budget, link_outer, make_state
 from robustforge.engine.prior_evaluations import PriorEvaluations, as_prior
 from robustforge.engine.result import RobustResult, design_of, in_units_of, make_result
 from robustforge.errors import ObjectiveError, ProblemError, TellError, UnknownNameError
@@ -97,7 +97,7 @@ class Optimizer:
             raise UnknownNameError(
                 "policy for `on_failure`", str(on_failure), get_args(OnFailure), "robustforge solve --help"
             )
-        if isinstance(retries, (int, np.integer)) and retries >= LARGEST:
+        if isinstance(retries, (int, np.integer)) and retries >= MAX_COUNT:
             raise ProblemError("`retries` must be below 2**62", "got more", "Pass e.g. retries=1")
         if not isinstance(retries, (int, np.integer)) or retries < 0:
             raise ProblemError("`retries` must be a non-negative integer", f"got {retries!r}", "Pass e.g. retries=1")

@@ -123,7 +123,7 @@ def verify_file(ctx: click.Context, target: str, store: str | None, budget: int,
         raise ProblemError(
             f"there is no design to verify: {where} does not exist", fix=f"Run `robustforge solve {target}` first"
         )
-    attack, lost = None, None
+    attack, store_error = None, None
     try:
         with Store.open(where, durable=True) as opened:
             attack = StoredAttack(StoredSearch.reopen(file, opened))
@@ -140,8 +140,8 @@ def verify_file(ctx: click.Context, target: str, store: str | None, budget: int,
     except StoreWriteError as error:
         if attack is None:
             raise
-        lost = error
+        store_error = error
     payload = designs.verified_payload(file, attack.result(), where, budget)
     print_payload(payload, as_json, lambda: design_view.show_verified(payload))
-    if lost is not None:
-        raise lost
+    if store_error is not None:
+        raise store_error
