@@ -18,7 +18,7 @@ from robustforge.components.relocation import (
     leh_sizes,
 )
 from robustforge.components.swarm import robust_value, start_at_random
-from robustforge.core.agents import copy, offer, random_position
+from robustforge.core.agents import copy, random_position, update_bests
 from robustforge.core.compiler import compiled
 from robustforge.core.component import Former, Range
 from robustforge.core.history import neighbours
@@ -37,7 +37,7 @@ class LehSearchState(NetworkState, LehState, OuterState):
 def _update_leh(s: LehSearchState) -> None:
     for j in range(s.counters[0].agents):
         if s.status[j] == DONE and s.worst[j] > -np.inf:
-            offer(s, j, robust_value(s, j, neighbours(s, s.x[j])))
+            update_bests(s, j, robust_value(s, j, neighbours(s, s.x[j])))
 
 
 @compiled

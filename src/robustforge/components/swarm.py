@@ -23,7 +23,7 @@ from robustforge.components.outer import Outer, OuterState
 from robustforge.components.relocation import Relocation, RelocationState, relocate_if_dormant
 from robustforge.components.velocity import Baseline, VelocityState
 from robustforge.components.velocity_clamp import Clamp, ClampState
-from robustforge.core.agents import draw_velocity, offer, random_position
+from robustforge.core.agents import draw_velocity, random_position, update_bests
 from robustforge.core.compiler import Routine, call, compiled
 from robustforge.core.component import Component, Former, Range, codes
 from robustforge.core.history import neighbours, worst_of
@@ -78,7 +78,7 @@ def _update_swarm(s: SwarmState) -> None:
         if wants_direction or (done and t.n_pbest == 1):
             found = neighbours(s, s.x[j])
         if done:
-            offer(s, j, robust_value(s, j, found))
+            update_bests(s, j, robust_value(s, j, found))
         if wants_direction:
             find_direction(s, j, found, descent.sigma, descent.sigma_limit)
 

@@ -211,7 +211,7 @@ def parts(component: Component) -> Iterator[tuple[Field, Component]]:
             yield from parts(part)
 
 
-def places(root: type[Component]) -> dict[type[Component], Field | None]:
+def slots_and_parts(root: type[Component]) -> dict[type[Component], Field | None]:
     """Return every slot and part that a component can contain, from the top down, with the first field of that type.
 
     The root itself comes first, with `None`.

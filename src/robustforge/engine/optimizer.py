@@ -138,16 +138,16 @@ class Optimizer:
         given = _as_floats(values)
         if numbers.shape != given.shape or numbers.ndim != 1:
             raise TellError("there must be one value per id", f"got {numbers.size} ids and {given.size} values")
-        places: list[int] = []
+        indices: list[int] = []
         for number in numbers.tolist():
-            place = number - self.nfev if isinstance(number, int) else -1
-            if not 0 <= place < self._reported.size:
+            index = number - self.nfev if isinstance(number, int) else -1
+            if not 0 <= index < self._reported.size:
                 raise TellError("a value must belong to a pending point", f"id {number} is not pending", _TELL_FIX)
-            if self._reported[place] or place in places:
+            if self._reported[index] or index in indices:
                 raise TellError("a value must be reported once", f"id {number} has a value already", _TELL_FIX)
-            places.append(place)
-        self.arrays["batch_f"][places] = given
-        self._reported[places] = True
+            indices.append(index)
+        self.arrays["batch_f"][indices] = given
+        self._reported[indices] = True
         self.values.update(zip(numbers.tolist(), given.tolist(), strict=True))
         if self._reported.all():
             self._next_batch()
