@@ -100,7 +100,7 @@ def unknown_argument(name: str, known: Iterable[str]) -> ArgumentError:
     """
     names = list(known)
     same = [each for each in _SAME.get(name, ()) if each in names]
-    close = closest(name, names, cutoff=0.6)
+    close = closest(name, names)
     if same:
         fix = f"Write `{same[0]}=`"
     elif close:

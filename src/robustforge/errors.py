@@ -17,6 +17,8 @@ _UNSAFE = re.compile(
 )
 _MAX_COMPARED_LENGTH = 100
 """Characters of a name that is compared with others: the time of a comparison grows with the square of its length."""
+_MIN_SIMILARITY = 0.6
+"""Similarity, from 0 to 1, below which a known name is not suggested for an unknown one."""
 _MAX_ERRORS_SHOWN = 50
 """Validation errors of a file that a message lists."""
 
@@ -36,19 +38,22 @@ def escaped(text: str) -> str:
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
 
 
-def closest(name: str, known: Iterable[str], count: int = 1, cutoff: float = 0.4) -> list[str]:
-    """Return the known names most similar to an unknown one, best first; case is ignored.
+def closest(name: str, known: Iterable[str], count: int = 1) -> list[str]:
+    """Return the known names that an unknown one may be a misspelling of, the most similar first; case is ignored.
 
     Args:
         name: The unknown name.
         known: The known names.
         count: Maximum number of names to return.
-        cutoff: Minimum similarity, from 0 to 1.
+
+    Example:
+        >>> closest("spere", ["sawtooth", "sphere"]), closest("nothing", ["sawtooth", "sphere"])
+        (['sphere'], [])
     """
     if len(name) > _MAX_COMPARED_LENGTH:
         return []
     folded = {each.lower(): each for each in known if len(each) <= _MAX_COMPARED_LENGTH}
-    return [folded[each] for each in difflib.get_close_matches(name.lower(), folded, count, cutoff)]
+    return [folded[each] for each in difflib.get_close_matches(name.lower(), folded, count, _MIN_SIMILARITY)]
 
 
 class RobustforgeError(ValueError):

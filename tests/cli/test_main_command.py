@@ -111,6 +111,13 @@ def test_an_invalid_call_is_explained_and_exits_with_2(arguments, rule):
     assert ended.stdout == ""
 
 
+@pytest.mark.parametrize("name", ["nothing", "foo", "quadratic"])
+def test_a_name_that_resembles_none_gets_no_suggestion(name):
+    message = run("solve", name, code=2).stderr
+    assert f"unknown problem {name!r}. `robustforge problems` lists all." in message
+    assert "did you mean" not in message
+
+
 def test_an_error_is_one_line():
     assert re.fullmatch(r"error: [^\n]+\n", run("solve", "rastrigni", code=2).stderr)
 

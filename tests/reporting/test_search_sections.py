@@ -209,7 +209,7 @@ def test_only_the_best_points_are_candidates(monkeypatch):
 def test_what_drives_the_worst_case(tmp_path):
     searched(tmp_path / "s.db", problem(tmp_path), slope, attack=30)
     found = data_of(tmp_path / "s.db")
-    near = found.surroundings
+    near = found.neighbourhood
     up, down = math.log1p(0.05), -math.log1p(-0.01)
     assert near.names == ("a", "b")
     np.testing.assert_allclose(near.changes, [3 * 0.4, -30 * (up + down)], rtol=0.01)
@@ -475,7 +475,7 @@ def test_every_state_of_a_search_makes_a_page(tmp_path, case):
 def test_a_linear_model_of_too_few_runs_is_not_reliable(tmp_path):
     for attack, words in ((0, "so it is not reliable"), (20, "without curvature")):
         searched(tmp_path / "s.db", problem(tmp_path), attack=attack)
-        near = data_of(tmp_path / "s.db").surroundings
+        near = data_of(tmp_path / "s.db").neighbourhood
         assert near.is_reliable == (near.fitted >= 4) == bool(attack)
         assert f"A linear model of {near.fitted} runs within the tolerances" in texts(page(tmp_path / "s.db"))
         assert words in texts(page(tmp_path / "s.db"))

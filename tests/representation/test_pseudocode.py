@@ -181,15 +181,14 @@ def test_numbers_of_the_inner_search_are_those_that_the_engine_reads():
         assert f"if all its {extent} points" in text
         assert f"{budget:,} evaluations" in text
         if isinstance(form, (InnerPso, InnerGa)):
-            members = int(record["swarm_fraction" if isinstance(form, InnerPso) else "population_fraction"])
+            members = int(record["swarm_size" if isinstance(form, InnerPso) else "population_size"])
             assert f"a generation of {members}:" in text
             assert ("then" in text) == (members < extent)
             found.add((type(form), members < extent))
             if members < extent and isinstance(form, InnerGa):
-                children, size = members - int(record["elite_fraction"]), int(record["tournament_fraction"])
+                children, size = members - int(record["elites"]), int(record["tournament_size"])
                 assert (
-                    f"the {int(record['elite_fraction'])} worst points; {children} children y by tournaments of {size},"
-                    in text
+                    f"the {int(record['elites'])} worst points; {children} children y by tournaments of {size}," in text
                 )
             elif members < extent:
                 assert f"{form.omega:.3g} w + {form.c1:.3g} r1 (its worst point - y) + {form.c2:.3g} r2" in text

@@ -202,8 +202,8 @@ class _Model:
         single = np.hstack([rows[codes] for rows, codes in zip(padded, sample.codes.T, strict=True)])
         owners = np.repeat(np.arange(len(sample.keys)), [basis.shape[1] for basis in self._bases])
         one, other = np.triu_indices(owners.size, 1)
-        apart = owners[one] != owners[other]
-        one, other = one[apart], other[apart]
+        differ = owners[one] != owners[other]
+        one, other = one[differ], other[differ]
         self._columns = np.hstack([single, single[:, one] * single[:, other]])
         self._components = np.concatenate([owners, owners[one]]), np.concatenate([owners, owners[other]])
         self._single = slice(0, owners.size)

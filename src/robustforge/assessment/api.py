@@ -239,9 +239,9 @@ def _check_distinct(contestants: Sequence[Contestant], budget: int) -> None:
             fix = "Rename the file, or omit one of them"
             raise AssessmentError("contestants must have different names", f"{each.name!r} occurs twice", fix)
         names.add(each.name)
-        twin = known.setdefault((each.id, each.budget or budget), each)
-        if twin is not each:
-            fact = f"{twin.name!r} and {each.name!r} are the same"
+        first = known.setdefault((each.id, each.budget or budget), each)
+        if first is not each:
+            fact = f"{first.name!r} and {each.name!r} are the same"
             raise AssessmentError("contestants must be different", fact, "Leave one of them out")
 
 

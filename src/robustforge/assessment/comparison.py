@@ -183,15 +183,15 @@ def _ranks(problems: Sequence[str], contestants: Sequence[str], cells: Sequence[
     shared = [problem for problem in problems if all((problem, label) in means for label in contestants)]
     table = np.array([[means[problem, label] for problem in shared] for label in contestants])
     ranks = mean_ranks(table) if shared else np.full(len(contestants), np.nan)
-    entrants = Counter(row["problem"] for row in cells)
-    contested = [row for row in cells if entrants[row["problem"]] > 1]
+    contestants_on = Counter(row["problem"] for row in cells)
+    compared = [row for row in cells if contestants_on[row["problem"]] > 1]
     return Table(
         {
             "contestant": label,
             "average_rank": float(ranks[k]),
             "problems": len(shared),
-            "best_on": sum(row["is_best"] for row in contested if row["contestant"] == label),
-            "tied_on": sum(row["is_tied"] for row in contested if row["contestant"] == label),
+            "best_on": sum(row["is_best"] for row in compared if row["contestant"] == label),
+            "tied_on": sum(row["is_tied"] for row in compared if row["contestant"] == label),
         }
         for k, label in enumerate(contestants)
     )

@@ -45,9 +45,9 @@ def ended_by_signals() -> Iterator[None]:
 @contextmanager
 def counted_interrupts() -> Iterator[list[int]]:
     """Collect Ctrl-C in a list instead of raising, for a loop that checks it where its state is consistent."""
-    pressed: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
     try:
-        yield pressed
+        yield interrupts
     finally:
         signal.signal(signal.SIGINT, before)

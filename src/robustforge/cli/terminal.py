@@ -72,8 +72,8 @@ def paragraphs(width: int) -> Table:
 def columns(*headings: str) -> Table:
     """Return a table without rules, with dim headings."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for place, heading in enumerate(headings):
-        table.add_column(heading, no_wrap=place == 0, overflow="fold")  # a name is never cut
+    for index, heading in enumerate(headings):
+        table.add_column(heading, no_wrap=index == 0, overflow="fold")  # a name is never cut
     return table
 
 
@@ -105,11 +105,11 @@ def packed(items: Sequence[text.Text], width: int, gap: str, indent: str, column
         column: Where the first line starts.
     """
     whole = Text()
-    for place, item in enumerate(items):
-        if place and column + len(gap) + len(item) > width:
+    for index, item in enumerate(items):
+        if index and column + len(gap) + len(item) > width:
             whole.append(f"\n{indent}")
             column = len(indent)
-        elif place:
+        elif index:
             whole.append(gap)
             column += len(gap)
         whole.append_text(item)

@@ -243,11 +243,11 @@ def _bound(s: AdditiveState, multiplier: float) -> float:
 
 
 @compiled
-def adjust_multiplier(s: AdditiveState, spread: float, from_scratch: bool) -> None:
+def adjust_multiplier(s: AdditiveState, value_range: float, from_scratch: bool) -> None:
     """Find the multiplier with the lowest bound by golden section search; from scratch, after a coarse scan."""
     near, steps = log(max(s.multiplier[0], 1e-300)), _FEWER_STEPS
     if from_scratch:
-        first, lowest, steps = log(spread) - 0.5 * (_COARSE - 1) * _RATIO, np.inf, _STEPS
+        first, lowest, steps = log(value_range) - 0.5 * (_COARSE - 1) * _RATIO, np.inf, _STEPS
         for k in range(_COARSE):
             value = _bound(s, exp(first + k * _RATIO))
             if value < lowest:

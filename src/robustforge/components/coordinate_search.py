@@ -33,7 +33,7 @@ from robustforge.core.component import Former, Range
 from robustforge.core.random import uniform
 from robustforge.core.state import DONE, ONE, Floats, Integers, Plan, Record, Shape
 
-MOST_SAMPLES = 2048
+MAX_SAMPLES_PER_AXIS = 2048
 """Samples of an axis that are kept: eight for each point of its grid; more are of no use."""
 
 BATCH = 32
@@ -150,15 +150,15 @@ def _optimise(s: CoordinateState) -> None:
     p: CoordinateSearch = s.outer[0]
     if rounds.has_base == 0:
         return
-    spread = 0.0
+    value_range = 0.0
     for i in range(n):
-        spread = max(spread, interpolate(s, i))
-    if not spread > 0.0:
+        value_range = max(value_range, interpolate(s, i))
+    if not value_range > 0.0:
         random_point(s, s.axis_next_x)
         return
     since, from_scratch = rounds.current - rounds.space_filling_rounds, s.multiplier[0] == 0.0 or t.unallocated == 0
     if from_scratch or since % _ADJUST_EVERY == 0:
-        adjust_multiplier(s, spread, from_scratch)
+        adjust_multiplier(s, value_range, from_scratch)
     multiplier = s.multiplier[0]
     total = multiplier * p.protected_radius * p.protected_radius - (n - 1) * s.base_f[0]
     for i in range(n):
@@ -173,13 +173,13 @@ def _optimise(s: CoordinateState) -> None:
             if bend > 0.0:
                 exactly += 0.5 * (before - after) / bend
         s.axis_best[i] = min(max(grid_position(s, i, exactly), s.lower[i]), s.upper[i])
-        s.axis_next_x[i] = _next_sample(s, i, q, multiplier, spread, since % 2 == 0)
+        s.axis_next_x[i] = _next_sample(s, i, q, multiplier, value_range, since % 2 == 0)
     s.incumbent_f[0] = total
     copy(s.axis_best, s.incumbent_x)
 
 
 @inlined
-def _next_sample(s: CoordinateState, i: int, q: int, multiplier: float, spread: float, explore: bool) -> float:
+def _next_sample(s: CoordinateState, i: int, q: int, multiplier: float, value_range: float, explore: bool) -> float:
     """Return the next sample of an axis: the optimum, the worst point on either side, or between two samples.
 
     Once samples are near all three, it is the centre of the widest interval between samples, or of the one nearby with
@@ -189,7 +189,7 @@ def _next_sample(s: CoordinateState, i: int, q: int, multiplier: float, spread: 
     cell = (s.upper[i] - s.lower[i]) / (GRID - 1)
     grid, positions, values, count = s.axis_grid[i], s.axis_x[i], s.axis_f[i], s.axis_count[i]
     left, right, worst_left, worst_right = q, q, -np.inf, -np.inf
-    furthest_away = min(p.protected_radius, math.sqrt(spread / multiplier))
+    furthest_away = min(p.protected_radius, math.sqrt(value_range / multiplier))
     steps = int(min(float(GRID), furthest_away / cell + 1.0)) if cell > 0.0 else 0
     for k in range(
         max(0, q - steps), min(GRID, q + steps + 1)
@@ -261,7 +261,7 @@ class CoordinateSearch(Outer):
         return True
 
     def sizes(self, plan: Plan) -> Mapping[str, int]:
-        samples = min(plan.budget // plan.dimension + 2, MOST_SAMPLES)
+        samples = min(plan.budget // plan.dimension + 2, MAX_SAMPLES_PER_AXIS)
         return {"axes": plan.dimension, "axis_samples": samples, "axis_batch": BATCH}
 
     @property

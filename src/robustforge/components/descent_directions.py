@@ -123,9 +123,9 @@ def direction_away(s: DescentState, j: int, found: int, sigma: float, sigma_limi
         if value < np.inf:
             lowest = min(lowest, value)
             highest = max(highest, value)
-    spread = highest - lowest if highest >= lowest else 0.0
+    value_range = highest - lowest if highest >= lowest else 0.0
     while True:
-        count = _collect_high(s, j, found, worst - sigma * spread)
+        count = _collect_high(s, j, found, worst - sigma * value_range)
         if count > 0:
             length = minimum_norm(
                 s.mnp_units, count, s.mnp_gram, s.mnp_factor, s.mnp_weights, s.mnp_corral, s.mnp_work, direction

@@ -21,7 +21,7 @@ from robustforge.components.descent_directions import (
 from robustforge.components.network import NetworkState
 from robustforge.components.outer import Outer, OuterState
 from robustforge.components.swarm import robust_value, start_at_random
-from robustforge.core.agents import forget_best, is_inside, offer, random_position
+from robustforge.core.agents import forget_best, is_inside, random_position, update_bests
 from robustforge.core.compiler import Routine, compiled
 from robustforge.core.history import neighbours
 from robustforge.core.pseudocode_lines import UNIFORM, indented
@@ -43,7 +43,7 @@ def _update_descent(s: DescentSearchState) -> None:
         if s.worst[j] > -np.inf:
             found = neighbours(s, s.x[j])
             if s.status[j] == DONE:
-                offer(s, j, robust_value(s, j, found))
+                update_bests(s, j, robust_value(s, j, found))
             find_direction(s, j, found, p.sigma, p.sigma_limit)
 
 

@@ -17,7 +17,7 @@ from robustforge.core.component import Component, Former, Range
 from robustforge.core.history import neighbours, worst_of
 from robustforge.core.state import DONE, ONE, PARTIAL, SlotRecord
 
-MOST_FINALISTS = 6
+MAX_FINALISTS = 6
 
 
 class Final(Component, slot=True):
@@ -124,7 +124,7 @@ class FinalistSelection(Final):
     former_title: ClassVar[str] = "Worst of few"
     extension: ClassVar[bool] = True
     fraction: Annotated[float, Range(0.01, 0.2), Former("share"), "fraction of the budget that is reserved for it"]
-    finalists: Annotated[int, Range(2, MOST_FINALISTS), "finalists at most"]
+    finalists: Annotated[int, Range(2, MAX_FINALISTS), "finalists at most"]
     gather: ClassVar[Any] = staticmethod(_gather)
     decide: ClassVar[Any] = staticmethod(_decide)
 

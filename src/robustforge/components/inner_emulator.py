@@ -20,7 +20,7 @@ _RIDGE = 1e-3
 _SAME = 1e-9
 """Largest difference of coordinates of points that count as the same."""
 
-_LEAST = 2
+_MIN_POINTS = 2
 """Points with different values without which there is no model."""
 
 
@@ -65,17 +65,17 @@ def _load_points(s: InnerEmulatorState, j: int, limit: int) -> int:
 def _fit(s: InnerEmulatorState, count: int) -> float:
     """Fit the model by ridge regression in its dual form; return the length of the slope: 0 if there is none."""
     x, weights, gram, slope = s.emulator_x, s.emulator_weight[:count], s.emulator_gram[:count, :count], s.emulator_slope
-    trace, spread = 0.0, 0.0
+    trace, weight_sum = 0.0, 0.0
     for a in range(count):
         weights[a] = s.emulator_f[a]
-        spread += abs(weights[a])
+        weight_sum += abs(weights[a])
         for b in range(a + 1):
             total = 0.0
             for i in s.uncertain:
                 total += x[a, i] * x[b, i]
             gram[a, b] = total
         trace += gram[a, a]
-    if not (trace > 0.0 and 0.0 < spread < math.inf):
+    if not (trace > 0.0 and 0.0 < weight_sum < math.inf):
         return 0.0
     for a in range(count):
         gram[a, a] += _RIDGE * trace / count
@@ -109,7 +109,7 @@ def _propose_emulated(s: InnerEmulatorState, j: int, limit: int) -> None:
     sample(s.rng, s.uncertain, is_box, offset)
     to_surface(offset, s.uncertain, is_box)
     count = _load_points(s, j, int(p.model_points))
-    length = _fit(s, count) if count >= _LEAST else 0.0
+    length = _fit(s, count) if count >= _MIN_POINTS else 0.0
     if length > 0.0:
         scale = math.sqrt(float(s.uncertain.size)) if is_box else 1.0
         for i in s.uncertain:

@@ -47,7 +47,7 @@ def _initialise(s: InnerState, j: int, count: int, members: int) -> None:
 def _propose_swarm(s: InnerState, j: int, limit: int) -> None:
     p: InnerPso = s.inner[0]
     uncertain, rng, is_box = s.uncertain, s.rng, s.counters[0].is_box == 1
-    members = int(p.swarm_fraction)
+    members = int(p.swarm_size)
     count = min(members, limit)
     base = j * members
     if s.taken[j] == 0:
@@ -104,7 +104,7 @@ def _tournament(rng: Stream, members: int, tournament_size: int) -> int:
 def _propose_children(s: InnerState, j: int, limit: int) -> None:
     p: InnerGa = s.inner[0]
     uncertain, rng, is_box = s.uncertain, s.rng, s.counters[0].is_box == 1
-    members, elites, tournament_size = int(p.population_fraction), int(p.elite_fraction), int(p.tournament_fraction)
+    members, elites, tournament_size = int(p.population_size), int(p.elites), int(p.tournament_size)
     base = j * members
     if s.taken[j] == 0:
         _initialise(s, j, min(members, limit), members)
@@ -142,14 +142,16 @@ class InnerPso(InnerForm):
     c1: Annotated[float, Range(0.0, 2.0), "acceleration towards the personal worst point (In C1)"]
     c2: Annotated[float, Range(0.0, 2.0), "acceleration towards the worst point of the inner swarm (In C2)"]
     omega: Annotated[float, Range(0.0, 1.0), "inertia weight (In Omega)"]
+    computed: ClassVar[Sequence[str]] = ("swarm_size",)
+    swarm_size: ClassVar[float]
     propose: ClassVar[Any] = staticmethod(_propose_swarm)
     report: ClassVar[Any] = staticmethod(_report_best)
 
     def members(self, plan: Plan) -> int:
         return max(1, round(self.swarm_fraction * plan.inner_budget))
 
-    def parameters(self, plan: Plan) -> dict[str, float]:
-        return {"swarm_fraction": self.members(plan), "c1": self.c1, "c2": self.c2, "omega": self.omega}
+    def parameters(self, plan: Plan) -> Mapping[str, float]:
+        return {**super().parameters(plan), "swarm_size": self.members(plan)}
 
     def describe(self) -> str:
         return f"a particle swarm inside the uncertainty set, of {self.swarm_fraction:.2g} of the inner budget"
@@ -182,20 +184,23 @@ class InnerGa(InnerForm):
     tournament_fraction: Annotated[
         float, Range(0.0, 1.0), Former("tour"), "tournament size, as a fraction of the population (In tour)"
     ]
+    computed: ClassVar[Sequence[str]] = ("population_size", "elites", "tournament_size")
+    population_size: ClassVar[float]
+    elites: ClassVar[float]
+    tournament_size: ClassVar[float]
     propose: ClassVar[Any] = staticmethod(_propose_children)
     report: ClassVar[Any] = staticmethod(_report_value)
 
     def members(self, plan: Plan) -> int:
         return max(2, round(self.population_fraction * plan.inner_budget))
 
-    def parameters(self, plan: Plan) -> dict[str, float]:
+    def parameters(self, plan: Plan) -> Mapping[str, float]:
         members = self.members(plan)
         return {
-            "population_fraction": members,
-            "mutation_probability": self.mutation_probability,
-            "amplitude": self.amplitude,
-            "elite_fraction": min(members - 1, round(self.elite_fraction * members)),
-            "tournament_fraction": max(1, round(self.tournament_fraction * members)),
+            **super().parameters(plan),
+            "population_size": members,
+            "elites": min(members - 1, round(self.elite_fraction * members)),
+            "tournament_size": max(1, round(self.tournament_fraction * members)),
         }
 
     def describe(self) -> str:
@@ -205,9 +210,9 @@ class InnerGa(InnerForm):
         numbers, members = facts["parameters"], facts["members"]
         return [
             f"first, a generation of {members}: y := uniform near x_j; evaluate f(y)",
-            f"then: keep the elites, the {numbers['elite_fraction']} worst points; "
-            f"{members - numbers['elite_fraction']} children y by "
-            f"tournaments of {numbers['tournament_fraction']}, each coordinate from either parent, mutated with "
+            f"then: keep the elites, the {numbers['elites']} worst points; "
+            f"{members - numbers['elites']} children y by "
+            f"tournaments of {numbers['tournament_size']}, each coordinate from either parent, mutated with "
             f"probability {self.mutation_probability:.3g} by up to {self.amplitude:.3g} of the set's width; projected "
             "onto the set around x_j; evaluate f(y)",
         ]

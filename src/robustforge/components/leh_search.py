@@ -11,14 +11,14 @@ import numpy as np
 from robustforge.components.network import NetworkState
 from robustforge.components.outer import Outer, OuterState
 from robustforge.components.relocation import (
-    LARGEST_POPULATION,
+    MAX_POPULATION,
     LehState,
     empty_centre,
     empty_centre_lines,
     leh_sizes,
 )
 from robustforge.components.swarm import robust_value, start_at_random
-from robustforge.core.agents import copy, offer, random_position
+from robustforge.core.agents import copy, random_position, update_bests
 from robustforge.core.compiler import compiled
 from robustforge.core.component import Former, Range
 from robustforge.core.history import neighbours
@@ -37,7 +37,7 @@ class LehSearchState(NetworkState, LehState, OuterState):
 def _update_leh(s: LehSearchState) -> None:
     for j in range(s.counters[0].agents):
         if s.status[j] == DONE and s.worst[j] > -np.inf:
-            offer(s, j, robust_value(s, j, neighbours(s, s.x[j])))
+            update_bests(s, j, robust_value(s, j, neighbours(s, s.x[j])))
 
 
 @compiled
@@ -67,7 +67,7 @@ class LehSearch(Outer):
     extension: ClassVar[bool] = True
     distances_per_evaluation: ClassVar[int] = 100_000
     population_size: Annotated[
-        int, Range(5, LARGEST_POPULATION), Former("population"), "population of the genetic algorithm"
+        int, Range(5, MAX_POPULATION), Former("population"), "population of the genetic algorithm"
     ]
     mutation_probability: Annotated[
         float, Range(0.01, 0.5), Former("mutation"), "probability that a coordinate is mutated"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from numba import int64
 
-from robustforge.core.compiler import compiled
+from robustforge.core.compiler import compiled, inlined
 from robustforge.core.component import Component, Constant, Range
 from robustforge.core.interpretation import Interpretation, InterpretationState
-from robustforge.core.random import normal, uniform
+from robustforge.core.random import Stream, normal, uniform
 from robustforge.core.state import ONE, SlotRecord
 
 Probability = Annotated[float, Range(0.0, 0.5), "probability that a particle is mutated in an iteration"]
@@ -21,12 +21,6 @@ Amplitude = Annotated[
     Constant(0.1),
     "size of the change, as a fraction of the range; 0.1 in the grammar of the paper",
 ]
-
-
-_LINE = (
-    "with probability {0.probability:.3g}: c := U(0, {2:g}/n), and each coordinate of x_j moves, with probability c, "
-    "by {0.amplitude:.3g} {1} of the width of X"
-)
 
 
 class Mutation(Component, slot=True):
@@ -40,10 +34,6 @@ class Mutation(Component, slot=True):
     mutate: ClassVar[Any]
 
 
-def _line(mutation: Any, drawn: str, facts: Mapping[str, Any]) -> str:
-    return _LINE.format(mutation, drawn, 2.0 * facts["interpretation"].mutated_dimensions)
-
-
 class MutationState(InterpretationState):
     """The record of the mutation."""
 
@@ -55,30 +45,35 @@ def _keep_position(s: MutationState, j: int) -> None:
     pass
 
 
+@inlined
+def _mutate(s: MutationState, j: int, probability: float, amplitude: float, draw: Callable[[Stream], float]) -> None:
+    """Change coordinates of a particle by draws from a distribution, scaled by the ranges of the variables."""
+    rules: Interpretation = s.interpretation[0]
+    x, lower, upper, rng = s.x[j], s.lower, s.upper, s.rng
+    if uniform(rng) >= probability:
+        return
+    per_coordinate = 2.0 * rules.mutated_dimensions * uniform(rng) / x.size  # U(0, 1/n)
+    for i in range(x.size):
+        if uniform(rng) < per_coordinate:
+            x[i] += amplitude * (upper[i] - lower[i]) * draw(rng)
+
+
+@inlined
+def _symmetric_uniform(rng: Stream) -> float:
+    """Return a uniform number from -1 to 1."""
+    return 2.0 * uniform(rng) - 1.0
+
+
 @compiled
 def _mutate_uniformly(s: MutationState, j: int) -> None:
     p: UniformMutation = s.mutation[0]
-    rules: Interpretation = s.interpretation[0]
-    x, lower, upper, rng = s.x[j], s.lower, s.upper, s.rng
-    if uniform(rng) >= p.probability:
-        return
-    probability = 2.0 * rules.mutated_dimensions * uniform(rng) / x.size  # U(0, 1/n)
-    for i in range(x.size):
-        if uniform(rng) < probability:
-            x[i] += p.amplitude * (upper[i] - lower[i]) * (2.0 * uniform(rng) - 1.0)
+    _mutate(s, j, p.probability, p.amplitude, _symmetric_uniform)
 
 
 @compiled
 def _mutate_normally(s: MutationState, j: int) -> None:
     p: GaussianMutation = s.mutation[0]
-    rules: Interpretation = s.interpretation[0]
-    x, lower, upper, rng = s.x[j], s.lower, s.upper, s.rng
-    if uniform(rng) >= p.probability:
-        return
-    probability = 2.0 * rules.mutated_dimensions * uniform(rng) / x.size  # U(0, 1/n)
-    for i in range(x.size):
-        if uniform(rng) < probability:
-            x[i] += p.amplitude * (upper[i] - lower[i]) * normal(rng)
+    _mutate(s, j, p.probability, p.amplitude, normal)
 
 
 @dataclass(frozen=True)
@@ -96,40 +91,49 @@ class NoMutation(Mutation):
 
 
 @dataclass(frozen=True)
-class UniformMutation(Mutation):
-    """A mutated coordinate changes by a uniform amount."""
+class _ScaledMutation:
+    """The parameters of a mutation by draws from a distribution, and what it does in words.
 
-    title: ClassVar[str] = "Uniform"
-    source: ClassVar[str] = "Miranda and Prudencio 2017"
+    Class attributes:
+        change: How a mutated coordinate changes, before the amplitude.
+        distribution: The distribution of the draws.
+    """
+
     probability: Probability
     amplitude: Amplitude
-    mutate: ClassVar[Any] = staticmethod(_mutate_uniformly)
+    source: ClassVar[str] = "Miranda and Prudencio 2017"
+    change: ClassVar[str]
+    distribution: ClassVar[str]
 
     def describe(self) -> str:
         return (
-            f"mutation with probability {self.probability:.3g}: a few coordinates change uniformly, by up to "
+            f"mutation with probability {self.probability:.3g}: a few coordinates change {self.change} "
             f"{self.amplitude:.3g} of their range"
         )
 
     def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
-        return [_line(self, "U(-1, 1)", facts)]
+        largest = 2.0 * facts["interpretation"].mutated_dimensions
+        return [
+            f"with probability {self.probability:.3g}: c := U(0, {largest:g}/n), and each coordinate of x_j moves, "
+            f"with probability c, by {self.amplitude:.3g} {self.distribution} of the width of X"
+        ]
 
 
 @dataclass(frozen=True)
-class GaussianMutation(Mutation):
+class UniformMutation(_ScaledMutation, Mutation):
+    """A mutated coordinate changes by a uniform amount."""
+
+    title: ClassVar[str] = "Uniform"
+    change: ClassVar[str] = "uniformly, by up to"
+    distribution: ClassVar[str] = "U(-1, 1)"
+    mutate: ClassVar[Any] = staticmethod(_mutate_uniformly)
+
+
+@dataclass(frozen=True)
+class GaussianMutation(_ScaledMutation, Mutation):
     """A mutated coordinate changes by a normal amount."""
 
     title: ClassVar[str] = "Gaussian"
-    source: ClassVar[str] = "Miranda and Prudencio 2017"
-    probability: Probability
-    amplitude: Amplitude
+    change: ClassVar[str] = "normally, with a standard deviation of"
+    distribution: ClassVar[str] = "N(0, 1)"
     mutate: ClassVar[Any] = staticmethod(_mutate_normally)
-
-    def describe(self) -> str:
-        return (
-            f"mutation with probability {self.probability:.3g}: a few coordinates change normally, with a "
-            f"standard deviation of {self.amplitude:.3g} of their range"
-        )
-
-    def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
-        return [_line(self, "N(0, 1)", facts)]

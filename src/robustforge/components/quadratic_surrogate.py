@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 Curvature = Literal["isotropic", "diagonal"]
 ISOTROPIC, DIAGONAL = codes(Curvature)
 
-LONGEST_ARCHIVE = 7
+MAX_ARCHIVE_LENGTH = 7
 """Candidates that the model is fitted to at most, per variable."""
 
-MOST_LENGTHS = 3
+MAX_LENGTHS = 3
 """Archive lengths that compete at most, each twice the one before."""
 
 _DECAY = 0.7
@@ -142,14 +142,14 @@ def fit(s: SurrogateState) -> bool:
 
 
 @compiled
-def _use_best(s: SurrogateState, spread: float) -> None:
+def _use_best(s: SurrogateState, scale: float) -> None:
     """Use the model with the least prediction error; where several compete, remember what they were fitted to."""
     lengths = s.models.shape[0]
     copy(s.models[_best_model(s)], s.coefficients)
     if lengths > 1:
         for length in range(lengths):
             for i in range(s.coefficients.size):
-                s.models[length, i] *= spread
+                s.models[length, i] *= scale
         copy(s.mean, s.model_mean)
         copy(s.radius, s.model_radius)
 
@@ -200,8 +200,8 @@ def update_errors(s: SurrogateState) -> None:
             total += s.worst[j]
             square += s.worst[j] * s.worst[j]
             count += 1
-    spread = square - total * total / max(count, 1)
-    if count < 2 or s.archive_count[0] < 2 or not spread > 1e-12 * square:
+    variation = square - total * total / max(count, 1)
+    if count < 2 or s.archive_count[0] < 2 or not variation > 1e-12 * square:
         return
     for length in range(s.prediction_error.size):
         total, square = 0.0, 0.0
@@ -211,7 +211,7 @@ def update_errors(s: SurrogateState) -> None:
                 total += error
                 square += error * error
         s.prediction_error[length] = (
-            _DECAY * s.prediction_error[length] + (1.0 - _DECAY) * (square - total * total / count) / spread
+            _DECAY * s.prediction_error[length] + (1.0 - _DECAY) * (square - total * total / count) / variation
         )
 
 

@@ -22,8 +22,8 @@ from robustforge.components.quadratic_surrogate import (
     DIAGONAL,
     ISOTROPIC,
     LARGE,
-    LONGEST_ARCHIVE,
-    MOST_LENGTHS,
+    MAX_ARCHIVE_LENGTH,
+    MAX_LENGTHS,
     UPDATE_ERRORS,
     Curvature,
     SurrogateState,
@@ -187,7 +187,7 @@ class RegressionSearch(MeanBased, Outer):
     population_size: Annotated[int, Range(4, 60), Former("group"), "candidates of an iteration, the mean included"]
     model: Annotated[Curvature, "one curvature for all directions, or one for each variable"]
     archive_length: Annotated[
-        float, Range(1.5, LONGEST_ARCHIVE), Former("window"), "candidates that the model is fitted to, per variable"
+        float, Range(1.5, MAX_ARCHIVE_LENGTH), Former("window"), "candidates that the model is fitted to, per variable"
     ]
     weight_distance: Annotated[
         float, Range(1.2, 5.0), Former("weight"), "distance at which a candidate has half the weight, in radii"
@@ -206,7 +206,7 @@ class RegressionSearch(MeanBased, Outer):
     restart: Restart
     recommendation: Annotated[Recommendation, Former("returned")]
     archive_lengths: Annotated[
-        int, Range(1, MOST_LENGTHS), Former("windows"), "archive lengths that compete, each twice the one before"
+        int, Range(1, MAX_LENGTHS), Former("windows"), "archive lengths that compete, each twice the one before"
     ] = 1
     start: ClassVar[Any] = staticmethod(_start_regression)
     update: ClassVar[Any] = staticmethod(_update_by_regression)

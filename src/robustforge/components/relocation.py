@@ -27,7 +27,7 @@ from robustforge.core.state import BLOCK, ONE, Array, Coarse, Floats, Plan, Shap
 GENERATIONS = 4
 """Generations of the genetic algorithm after its first population."""
 
-LARGEST_POPULATION = 20
+MAX_POPULATION = 20
 
 _COORDINATES = 10
 """Coordinates after which a block is checked for whether it can be skipped."""
@@ -222,7 +222,7 @@ class LehRelocation(Relocation):
     title: ClassVar[str] = "LEH relocation"
     source: ClassVar[str] = "Hughes, Goerigk and Wright 2019"
     population_size: Annotated[
-        int, Range(5, LARGEST_POPULATION), Former("population"), "population of the genetic algorithm (lpop)"
+        int, Range(5, MAX_POPULATION), Former("population"), "population of the genetic algorithm (lpop)"
     ]
     mutation_probability: Annotated[
         float, Range(0.01, 0.5), Former("mutation"), "probability that a coordinate is mutated (lmutP)"

@@ -13,7 +13,7 @@ from robustforge.core.compiler import compiled
 from robustforge.core.component import Component, Range
 from robustforge.core.state import ONE, Floats, Plan, Record, Shape, SlotRecord, State
 
-MOST_STARTS, _TRIALS = 4, 16
+MAX_STARTS, _TRIALS = 4, 16
 
 
 class Restart(Component, slot=True):
@@ -90,38 +90,43 @@ class NoRestart(Restart):
         return "one start, at a random point"
 
 
-Starts = Annotated[int, Range(2, MOST_STARTS), "starts, each with an equal part of the budget"]
+@dataclass(frozen=True)
+class _SeveralStarts:
+    """The number of starts, and what several starts do in words.
+
+    Class attributes:
+        where: Where the starts are.
+        next_mean: The same of those after the first, for pseudocode.
+    """
+
+    starts: Annotated[int, Range(2, MAX_STARTS), "starts, each with an equal part of the budget"]
+    extension: ClassVar[bool] = True
+    where: ClassVar[str]
+    next_mean: ClassVar[str]
+
+    @property
+    def initial_mean(self) -> str:
+        return f"uniform in X{self.next_mean.format(self)}"
+
+    def describe(self) -> str:
+        return f"{self.starts} starts, each {self.where}"
 
 
 @dataclass(frozen=True)
-class RandomRestart(Restart):
+class RandomRestart(_SeveralStarts, Restart):
     """Several starts, each at a random point."""
 
     title: ClassVar[str] = "Random"
-    extension: ClassVar[bool] = True
-    starts: Starts
+    where: ClassVar[str] = "at a random point"
+    next_mean: ClassVar[str] = ", and again after every 1/{0.starts} of the budget"
     place_mean: ClassVar[Any] = staticmethod(_place_at_random)
-
-    @property
-    def initial_mean(self) -> str:
-        return f"uniform in X, and again after every 1/{self.starts} of the budget"
-
-    def describe(self) -> str:
-        return f"{self.starts} starts, each at a random point"
 
 
 @dataclass(frozen=True)
-class FarRestart(Restart):
+class FarRestart(_SeveralStarts, Restart):
     """Several starts, each far from where the previous ones ended."""
 
     title: ClassVar[str] = "Far"
-    extension: ClassVar[bool] = True
-    starts: Starts
+    where: ClassVar[str] = "far from where the previous ones ended"
+    next_mean: ClassVar[str] = "; after every 1/{0.starts} of the budget, far from its previous values"
     place_mean: ClassVar[Any] = staticmethod(_place_far_away)
-
-    @property
-    def initial_mean(self) -> str:
-        return f"uniform in X; after every 1/{self.starts} of the budget, far from its previous values"
-
-    def describe(self) -> str:
-        return f"{self.starts} starts, each far from where the previous ones ended"

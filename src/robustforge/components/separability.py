@@ -16,7 +16,7 @@ from robustforge.core.component import Component, Range
 from robustforge.core.random import uniform
 from robustforge.core.state import DONE, ONE, STARTING_PHASE, SlotRecord
 
-LEAST_SAMPLES = 6
+MIN_SAMPLES_PER_AXIS = 6
 """Samples per axis below which a coordinate search is not worth it, and neither is the test."""
 
 
@@ -80,15 +80,15 @@ def _decide_by_sums(s: SeparabilityState) -> None:
     t = s.counters[0]
     p: AdditivityTest = s.separability[0]
     t.phase = STARTING_PHASE
-    additive, informative = t.unallocated >= LEAST_SAMPLES * t.dimension, 0
+    additive, informative = t.unallocated >= MIN_SAMPLES_PER_AXIS * t.dimension, 0
     for j in range(t.agents):
         additive = additive and s.status[j] == DONE and -np.inf < s.worst[j] < np.inf
     for k in range(int(p.tests)):
         a, one, two, b = s.worst[0], s.worst[1 + 3 * k], s.worst[2 + 3 * k], s.worst[3 + 3 * k]
-        spread = max(max(a, b), max(one, two)) - min(min(a, b), min(one, two))
+        value_range = max(max(a, b), max(one, two)) - min(min(a, b), min(one, two))
         size = max(max(abs(a), abs(b)), max(abs(one), abs(two)))
-        additive = additive and abs((a + b) - (one + two)) <= p.tolerance * spread + 1e-13 * size
-        if spread > 1e-9 * size:
+        additive = additive and abs((a + b) - (one + two)) <= p.tolerance * value_range + 1e-13 * size
+        if value_range > 1e-9 * size:
             informative += 1
     if additive and 2 * informative >= p.tests:
         s.outer[0] = s.replacement[0]

@@ -23,7 +23,7 @@ from robustforge.components.outer import Outer, OuterState
 from robustforge.components.relocation import Relocation, RelocationState, relocate_if_dormant
 from robustforge.components.velocity import Baseline, VelocityState
 from robustforge.components.velocity_clamp import Clamp, ClampState
-from robustforge.core.agents import draw_velocity, offer, random_position
+from robustforge.core.agents import draw_velocity, random_position, update_bests
 from robustforge.core.compiler import Routine, call, compiled
 from robustforge.core.component import Component, Former, Range, codes
 from robustforge.core.history import neighbours, worst_of
@@ -78,7 +78,7 @@ def _update_swarm(s: SwarmState) -> None:
         if wants_direction or (done and t.n_pbest == 1):
             found = neighbours(s, s.x[j])
         if done:
-            offer(s, j, robust_value(s, j, found))
+            update_bests(s, j, robust_value(s, j, found))
         if wants_direction:
             find_direction(s, j, found, descent.sigma, descent.sigma_limit)
 
@@ -210,10 +210,10 @@ class Swarm(Outer):
         relocation = self.movement.relocates is not None
         idle = "; all idle_j := 0" if relocation else ""
         free = ", in which H prevents no search" if relocation and frame.n_dorm else ""
-        turns, everyone = (self.swarm_size, f"; {_ALL}") if some and self.swarm_size > 1 else (1, "")
+        turns, all_turns = (self.swarm_size, f"; {_ALL}") if some and self.swarm_size > 1 else (1, "")
         return [
             f"if no particle has searched for {STAGNATION_LIMIT * turns} iterations:",
-            f"  draw all x_j and v_j as at the start{idle}{everyone}; next iteration{free}",
+            f"  draw all x_j and v_j as at the start{idle}{all_turns}; next iteration{free}",
         ]
 
     def describe(self) -> str:

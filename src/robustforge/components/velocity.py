@@ -68,6 +68,13 @@ def _update_heterogeneous(s: VelocityState, j: int) -> None:
         _accelerate(s, j, p.omega, p.c1, p.c2)
 
 
+def _inertia_phrase(p: Inertia | Heterogeneous) -> str:
+    return (
+        f"velocity: inertia weight {p.omega:.3g}, acceleration {p.c1:.3g} towards the personal best and {p.c2:.3g} "
+        "towards the informant's"
+    )
+
+
 def _rule(omega: float, c1: float, c2: float) -> str:
     return f"v_j := {omega:.3g} v_j + {c1:.3g} r1 (p_j - x_j) + {c2:.3g} r2 (g_j - x_j)"
 
@@ -84,10 +91,7 @@ class Inertia(Baseline):
     update_velocity: ClassVar[Any] = staticmethod(_update_by_inertia)
 
     def describe(self) -> str:
-        return (
-            f"velocity: inertia weight {self.omega:.3g}, acceleration {self.c1:.3g} towards the personal best and "
-            f"{self.c2:.3g} towards the informant's"
-        )
+        return _inertia_phrase(self)
 
     def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:
         return [_rule(self.omega, self.c1, self.c2)]
@@ -146,9 +150,8 @@ class Heterogeneous(Baseline):
 
     def describe(self) -> str:
         return (
-            f"velocity: inertia weight {self.omega:.3g}, acceleration {self.c1:.3g} towards the personal best and "
-            f"{self.c2:.3g} towards the informant's; for {100 * self.fraction:.2g}% of the particles "
-            f"inertia weight {self.second_omega:.3g}, accelerations {self.second_c1:.3g} and {self.second_c2:.3g}"
+            f"{_inertia_phrase(self)}; for {100 * self.fraction:.2g}% of the particles inertia weight "
+            f"{self.second_omega:.3g}, accelerations {self.second_c1:.3g} and {self.second_c2:.3g}"
         )
 
     def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:

@@ -75,7 +75,7 @@ def fill(row: Array, value: float) -> None:
 
 
 @compiled
-def offer(s: State, j: int, value: float) -> None:
+def update_bests(s: State, j: int, value: float) -> None:
     """Make the position of agent `j`, with its robust value, its personal best and the incumbent if it is better."""
     t = s.counters[0]
     if not s.has_best[j] or value < s.best_f[j]:

@@ -174,7 +174,7 @@ def cache_folder() -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            _claim(folder)
+            _mark_used(folder)
             return folder
     except OSError:
         return Path(tempfile.mkdtemp(prefix="robustforge-"))
@@ -195,7 +195,7 @@ def fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def _claim(folder: Path) -> None:
+def _mark_used(folder: Path) -> None:
     """Mark a folder as used as long as this process runs; delete the least recently used ones."""
     used = folder / _USED
     is_new = not used.exists()
@@ -203,15 +203,15 @@ def _claim(folder: Path) -> None:
     fcntl.flock(lock, fcntl.LOCK_SH)
     os.utime(used)
     if is_new:
-        _forget(folder)
+        _delete_unused(folder)
 
 
-def _forget(mine: Path) -> None:
+def _delete_unused(own: Path) -> None:
     """Delete the machine code of all but the last few fingerprints that were used, but none that a process uses."""
-    folders = [path for path in mine.parent.iterdir() if re.fullmatch("[0-9a-f]{16}", path.name)]
+    folders = [path for path in own.parent.iterdir() if re.fullmatch("[0-9a-f]{16}", path.name)]
     folders.sort(key=_last_use, reverse=True)
     for folder in folders[_KEPT_FOLDERS:]:
-        if folder != mine and not _in_use(folder):
+        if folder != own and not _in_use(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 

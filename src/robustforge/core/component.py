@@ -109,6 +109,7 @@ class Component:
         key: The name of a slot in tables and files of results; by default that of its class, in lower case.
         label: The heading of a slot in tables.
         kernels: The kernel interface of a slot: for each kernel, the types of its arguments after the state.
+        computed: Numbers of the slot's record beside the fields, which `parameters` computes from the `plan`.
         used: In the record of a slot, whether it has a component: 1 or 0.
     """
 
@@ -122,6 +123,7 @@ class Component:
     key: ClassVar[str] = ""
     label: ClassVar[str] = ""
     kernels: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    computed: ClassVar[Sequence[str]] = ()
     used: ClassVar[float]
     _alternatives: ClassVar[list[type[Component]]]
 
@@ -163,7 +165,7 @@ class Component:
         return {}
 
     def parameters(self, plan: Plan) -> Mapping[str, float]:
-        """Return the numbers that the kernels read, by field; a fraction becomes an integer of this run's `plan`."""
+        """Return the numbers that the kernels read, by field; and the `computed` ones, in this run's `plan`."""
         return {field.name: float(getattr(self, field.name)) for field in fields(type(self)) if is_number(field)}
 
     @classmethod
@@ -209,7 +211,7 @@ def parts(component: Component) -> Iterator[tuple[Field, Component]]:
             yield from parts(part)
 
 
-def places(root: type[Component]) -> dict[type[Component], Field | None]:
+def slots_and_parts(root: type[Component]) -> dict[type[Component], Field | None]:
     """Return every slot and part that a component can contain, from the top down, with the first field of that type.
 
     The root itself comes first, with `None`.
@@ -243,8 +245,9 @@ def record(slot: Any) -> np.dtype[Any]:
 
 
 def numeric_names(component: type[Component]) -> Iterator[str]:
-    """Yield the names of the fields that a kernel reads; a string is read as the index of its choice."""
-    return (field.name for field in fields(component) if not field.is_component)
+    """Yield the names of the numbers that a kernel reads; a string is read as the index of its choice."""
+    yield from (field.name for field in fields(component) if not field.is_component)
+    yield from component.computed
 
 
 def codes(choices: Any) -> tuple[Any, ...]:

@@ -144,16 +144,16 @@ def widen(coarse: Array, order: Array, y: Floats, block: int, start: int, stop: 
 
     Args:
         coarse: The coarse copy of the history.
-        order: The coordinates, of which those at the places from `start` to `stop` are taken.
+        order: The coordinates, of which those at the positions from `start` to `stop` are taken.
         y: A point, scaled.
-        block: The first place of the block.
-        start: The first place in `order`.
-        stop: The place after the last.
+        block: The first position of the block.
+        start: The first position in `order`.
+        stop: The position after the last.
         is_box: Whether gaps are measured in the maximum norm.
         gaps: The squared gaps so far (BLOCK,), changed in place.
     """
-    for place in range(start, stop):
-        i = order[place]
+    for position in range(start, stop):
+        i = order[position]
         centre = np.float32(y[i])
         row = coarse[i, block : block + BLOCK]
         if is_box:

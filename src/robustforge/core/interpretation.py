@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 from robustforge.core.component import Component, Range, fields
 from robustforge.core.state import ONE, SlotRecord, State
 
-_MOST = 1000.0
+_MAX_VALUE = 1000.0
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,19 @@ class Interpretation(Component):
     source: ClassVar[str] = "the paper, where its text allows more than one reading"
     step_by_rho: Annotated[bool, "whether the descent component has the length of (Rho) instead of Gamma"] = False
     step_scale: Annotated[
-        float, Range(0.0, _MOST), "factor on the descent component: 1 in units of Gamma, 1/Gamma in units of x"
+        float, Range(0.0, _MAX_VALUE), "factor on the descent component: 1 in units of Gamma, 1/Gamma in units of x"
     ] = 1.0
     direction_after_stop: Annotated[bool, "whether an inner search that was stopped early gives a direction"] = True
     relocation_resets_best: Annotated[bool, "whether a relocated particle forgets its personal best"] = False
     outside_is_idle: Annotated[bool, "whether an iteration outside the bounds counts towards dormancy"] = True
     mutated_dimensions: Annotated[
-        float, Range(0.0, _MOST), "coordinates that a mutation changes on average: 0.5 by the formula, 1 by the text"
+        float,
+        Range(0.0, _MAX_VALUE),
+        "coordinates that a mutation changes on average: 0.5 by the formula, 1 by the text",
     ] = 0.5
     first_speed_in_x: Annotated[bool, "whether initial velocities are in units of x instead of Gamma"] = False
-    min_inner_points: Annotated[int, Range(1, _MOST), "smallest inner budget"] = 2
-    min_searches: Annotated[int, Range(1, _MOST), "complete inner searches per particle at the largest extent"] = 4
+    min_inner_points: Annotated[int, Range(1, _MAX_VALUE), "smallest inner budget"] = 2
+    min_searches: Annotated[int, Range(1, _MAX_VALUE), "complete inner searches per particle at the largest extent"] = 4
     direction_without_search: Annotated[
         bool, "whether particles without an inner search (skipped by nDorm, or out of bounds) get a direction"
     ] = False

@@ -74,9 +74,9 @@ def shortest_solution(rows: Floats, right: Floats) -> Floats:
     """
     basis, triangle, pivots = _factored(rows)
     parts = np.zeros(len(pivots))
-    for place, k in enumerate(pivots):
-        rest = right[k] - dot(triangle[k, :place], parts[:place])
-        parts[place] = rest / triangle[k, place]
+    for row, k in enumerate(pivots):
+        rest = right[k] - dot(triangle[k, :row], parts[:row])
+        parts[row] = rest / triangle[k, row]
     return product(parts[None], basis[: len(pivots)])[0]
 
 

@@ -59,7 +59,7 @@ def minimum_norm(
         weights[size] = 0.0
         if not _extend(gram, factor, active_set, size):
             break
-        size = _settle(gram, factor, weights, active_set, size + 1, work[1])
+        size = _minor_cycle(gram, factor, weights, active_set, size + 1, work[1])
     square = 0.0
     for i in range(units.shape[1]):
         total = 0.0
@@ -137,10 +137,13 @@ def _extend(gram: Floats, factor: Floats, active_set: npt.NDArray[np.int64], siz
 
 
 @compiled
-def _settle(
+def _minor_cycle(
     gram: Floats, factor: Floats, weights: Floats, active_set: npt.NDArray[np.int64], size: int, target: Floats
 ) -> int:
-    """Move to the affine minimum of the active set, dropping members until it is inside; return the set's size."""
+    """Wolfe's minor cycle: move to the affine minimum of the active set, dropping members until it is inside.
+
+    Returns the size of the set.
+    """
     while True:
         _affine_minimum(factor, size, target)
         step = 1.0

@@ -58,13 +58,13 @@ _POWERS = _roots()
 
 _QUARTER = _pieces(_PI / 2, 27, 3)
 """Together pi/2; multiples of all but the last by up to 2^26 are exact."""
-_FURTHEST = 1e8
+_MAX_ANGLE = 1e8
 """Beyond this angle in radians there is no sine and no cosine here."""
 
 _LARGE = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to the nearest integer, which is then in the lowest bits
 _LARGE_BITS = 0x4338000000000000
 _ROOT_BITS = 0x3FE6A09E667F3BCD  # of the root of 1/2
-_LEAST_NORMAL, _TWO_54 = 2.2250738585072014e-308, 18014398509481984.0
+_MIN_NORMAL, _TWO_54 = 2.2250738585072014e-308, 18014398509481984.0
 _SPLIT = 134217729.0  # 2^27 + 1
 _THIRD, _THIRD_LOW = 1.0 / 3.0, float(Fraction(1, 3) - Fraction(1.0 / 3.0))
 
@@ -144,7 +144,7 @@ def exp2(x: float) -> float:
 
 
 @both_ways
-def _taken_apart(x: float) -> tuple[float, float]:
+def _exponent_and_fraction(x: float) -> tuple[float, float]:
     """Return k and m - 1 for a positive, normal x = 2^k m with m between the roots of 1/2 and of 2; m - 1 is exact."""
     bits = _bits(x)
     k = (bits - _ROOT_BITS) >> 52
@@ -157,7 +157,7 @@ def _log_of_normal(x: float, more: float) -> float:
 
     With s = f / (2 + f), log(1 + f) is 2 atanh(s), whose first terms are put as f - f^2/2 + s f^2/2: f is exact.
     """
-    k, f = _taken_apart(x)
+    k, f = _exponent_and_fraction(x)
     k += more
     s = f / (2.0 + f)
     z = s * s
@@ -177,7 +177,7 @@ def log(x: float) -> float:
         >>> log(2.0), log(0.0)
         (0.6931471805599453, -inf)
     """
-    if _LEAST_NORMAL <= x < math.inf:
+    if _MIN_NORMAL <= x < math.inf:
         return _log_of_normal(x, 0.0)
     if x == 0.0:
         return -math.inf
@@ -218,8 +218,8 @@ def _product(a: float, b: float) -> tuple[float, float]:
 @both_ways
 def _log_in_two_parts(x: float) -> tuple[float, float]:
     """Return the logarithm of a positive number as a sum of two, to about 20 digits."""
-    is_small = x < _LEAST_NORMAL
-    k, f = _taken_apart(x * _TWO_54 if is_small else x)
+    is_small = x < _MIN_NORMAL
+    k, f = _exponent_and_fraction(x * _TWO_54 if is_small else x)
     k -= 54.0 if is_small else 0.0
     below = 2.0 + f
     s = f / below
@@ -313,7 +313,7 @@ def sin(x: float) -> float:
         >>> sin(0.5)
         0.479425538604203
     """
-    if not abs(x) <= _FURTHEST:
+    if not abs(x) <= _MAX_ANGLE:
         return math.nan
     sine, cosine, quarters = _sin_and_cos(x)
     value = cosine if quarters & 1 else sine
@@ -328,7 +328,7 @@ def cos(x: float) -> float:
         >>> cos(0.5)
         0.8775825618903728
     """
-    if not abs(x) <= _FURTHEST:
+    if not abs(x) <= _MAX_ANGLE:
         return math.nan
     sine, cosine, quarters = _sin_and_cos(x)
     value = sine if quarters & 1 else cosine

@@ -95,7 +95,7 @@ def below(r: Stream, n: int) -> int:
 
 
 @inlined
-def _drawn_layer(r: Stream) -> tuple[int, float]:
+def _draw_layer(r: Stream) -> tuple[int, float]:
     """Return a layer, and where in it: from -1 to 1."""
     bits = next_bits(r)
     return int(bits & _LAYER_MASK), 2.0 * (float(bits >> _U11) * _TO_UNIT) - 1.0
@@ -107,14 +107,14 @@ def normal(r: Stream) -> float:
 
     This is short, so that it becomes a part of its callers; all but one draw in a hundred ends here.
     """
-    layer, u = _drawn_layer(r)
+    layer, u = _draw_layer(r)
     if abs(u) < _RATIOS[layer]:
         return float(u * _EDGES[layer])
-    return _beside_the_next_layer(r, layer, u)
+    return _normal_by_rejection(r, layer, u)
 
 
 @compiled
-def _beside_the_next_layer(r: Stream, layer: int, u: float) -> float:
+def _normal_by_rejection(r: Stream, layer: int, u: float) -> float:
     """Return a normal where a draw may lie above the curve: in the tail, or after further draws."""
     while True:
         if layer == 0:
@@ -127,7 +127,7 @@ def _beside_the_next_layer(r: Stream, layer: int, u: float) -> float:
         height = _HEIGHTS[layer] + uniform(r) * (_HEIGHTS[layer + 1] - _HEIGHTS[layer])
         if height < exp(-0.5 * x * x):
             return float(x)
-        layer, u = _drawn_layer(r)
+        layer, u = _draw_layer(r)
         if abs(u) < _RATIOS[layer]:
             return float(u * _EDGES[layer])
 

@@ -101,22 +101,22 @@ class Layout:
 def layout_of(declared: Iterable[StateField], plan: Plan) -> Layout:
     """Return the memory layout of the arrays of these fields, in the sizes of a plan."""
     words: list[int] = []
-    places: list[int] = []
+    address_words: list[int] = []
     arrays, apart, offset = [], [], 0
     for field in declared:
         shape, dtype = field.shape.of(plan), np.dtype(field.dtype)
         size = math.prod(shape)
         strides = [dtype.itemsize * math.prod(shape[k + 1 :]) for k in range(len(shape))]
-        place = len(words) + 4
+        word = len(words) + 4
         words += [0, 0, size, dtype.itemsize, offset, *shape, *strides]  # no owner; size, address, shape, strides
         if field.name in APART:
-            apart.append((field.name, dtype, shape, place))
+            apart.append((field.name, dtype, shape, word))
             continue
-        places.append(place)
+        address_words.append(word)
         arrays.append((field.name, dtype, shape, offset))
         offset += -(-size * dtype.itemsize // _ALIGNED) * _ALIGNED
     is_address = np.zeros(len(words), np.uint64)
-    is_address[places] = 1
+    is_address[address_words] = 1
     return Layout(np.array(words, np.uint64), is_address, arrays, apart, offset)
 
 
@@ -151,8 +151,8 @@ class _Attributes(AttributeTemplate):
 @lower_getattr_generic(StateType)
 def _load(context: Any, builder: Any, kind: StateType, state: Any, name: str) -> Any:
     field = kind.fields[name]
-    place = cgutils.pointer_add(builder, state, _offsets(kind)[name])
-    entry = builder.load(builder.bitcast(place, context.get_value_type(field).as_pointer()))
+    pointer = cgutils.pointer_add(builder, state, _offsets(kind)[name])
+    entry = builder.load(builder.bitcast(pointer, context.get_value_type(field).as_pointer()))
     array = cgutils.create_struct_proxy(field)(context, builder, value=entry)
     array.meminfo = cgutils.get_null_value(array.meminfo.type)  # no owner, so that references are not counted
     return array._getvalue()

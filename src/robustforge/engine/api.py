@@ -206,7 +206,7 @@ def _loop_compiled(
             except Exception as raised:
                 error = raised
             size, reached = int(counters["batch_size"][0]), int(counters["evaluated"][0])
-            search.note_reported(np.arange(size) < reached)
+            search.mark_reported(np.arange(size) < reached)
             if status == ask_tell.UNLINKED:
                 search.link()
             checkpoints.call_reached(search.nfev)
@@ -218,7 +218,9 @@ def _loop_compiled(
                 rest: list[float] = []
                 objective.values(points[reached:size], rest)
                 values[reached:size] = rest
-            if status == ask_tell.OVER or (status == ask_tell.PAUSED and callback and _called_back(search, callback)):
+            if status == ask_tell.OVER or (
+                status == ask_tell.PAUSED and callback and _stopped_by_callback(search, callback)
+            ):
                 return
 
 
@@ -241,8 +243,8 @@ def _interrupts_deferred() -> Iterator[list[int]]:
     nothing is changed.
     """
     interrupts: list[int] = []
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    on_main_thread = threading.current_thread() is threading.main_thread()
+    if not on_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield interrupts
         return
     signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
@@ -260,17 +262,19 @@ def _loop_python(search: Optimizer, objective: Objective, callback: Callback | N
             size = search.advance()
             checkpoints.call_reached(search.nfev)
             done = []
-            if size == ask_tell.OVER or (size == ask_tell.PAUSED and callback and _called_back(search, callback)):
+            if size == ask_tell.OVER or (
+                size == ask_tell.PAUSED and callback and _stopped_by_callback(search, callback)
+            ):
                 return
             if size > 0:
                 objective.values(points[:size], done)
                 values[:size] = done
     finally:  # the objective may have raised within a batch
         values[: len(done)] = done
-        search.note_reported(np.arange(int(search.arrays["counters"]["batch_size"][0])) < len(done))
+        search.mark_reported(np.arange(int(search.arrays["counters"]["batch_size"][0])) < len(done))
 
 
-def _called_back(search: Optimizer, callback: Callback) -> bool:
+def _stopped_by_callback(search: Optimizer, callback: Callback) -> bool:
     """Call back with the intermediate result; return whether the search is to stop."""
     try:
         callback(search.result())
@@ -285,7 +289,7 @@ def _with_result(error: BaseException, objective: Objective, search: Optimizer) 
     if isinstance(error, ObjectiveError) and objective.error is not None:
         error = objective.error
     if getattr(error, "result", None) is None:
-        result = search.abandoned()
+        result = search.result_without_copy()
         error.result = result  # type: ignore[attr-defined]
         error.add_note(f"robustforge: {result.nfev} evaluations were completed; see the exception's `result`.")
     return error

@@ -45,7 +45,7 @@ OVER, PAUSED, UNFINISHED, UNLINKED = 0, -1, -2, -3
 """Return values of `advance` and `run` when no point is pending: the run is over, has paused after an iteration, can
 continue, or can continue once the outer search is linked: its kernels compiled, and their addresses in the state."""
 
-MOST_WORK = 10_000_000
+MAX_WORK = 10_000_000
 """Distances after which `run` returns, so that Ctrl-C is noticed: some 50 ms."""
 
 
@@ -57,7 +57,7 @@ class EngineState(FinalState, RelocationState, SeparabilityState):
 def advance(s: EngineState) -> int:
     """Advance until values are needed: return the size of the batch, or OVER, PAUSED or UNLINKED."""
     t = s.counters[0]
-    _take_in(s)
+    _record_values(s)
     while True:
         if t.ending == FAILED:
             return OVER
@@ -82,7 +82,7 @@ def advance(s: EngineState) -> int:
         if t.ending == RUNNING:
             _next_iteration(s)
         if t.ending != RUNNING:
-            _close(s)
+            _request_final_evaluation(s)
 
 
 @inlined
@@ -138,8 +138,8 @@ def run(s: EngineState, advance: Any, objective: Any, data: Any, evaluations: in
     """
     t = s.counters[0]
     until = t.spent + evaluations
-    work_until = t.distances + min(20_000 * evaluations, MOST_WORK)
-    examined_until = t.examined + MOST_WORK
+    work_until = t.distances + min(20_000 * evaluations, MAX_WORK)
+    examined_until = t.examined + MAX_WORK
     iteration_until = t.iteration + 4 * evaluations
     x = np.empty(t.dimension)  # the objective gets a copy, which it may change
     while (
@@ -157,7 +157,7 @@ def run(s: EngineState, advance: Any, objective: Any, data: Any, evaluations: in
 
 
 @compiled
-def _take_in(s: EngineState) -> None:
+def _record_values(s: EngineState) -> None:
     """Record the values of the batch and report them to the inner searches; failed points may be tried again."""
     t = s.counters[0]
     size, kept = t.batch_size, 0
@@ -248,12 +248,12 @@ def _propose(s: EngineState) -> int:
                 call(inner.propose, s, j, left)
             s.pending[j] = t.batch_size - before
     for b in range(first, t.batch_size):
-        _place(s, b, t.clip == 1)
+        _convert_point(s, b, t.clip == 1)
     return t.batch_size
 
 
 @inlined
-def _place(s: EngineState, b: int, clip: bool) -> None:
+def _convert_point(s: EngineState, b: int, clip: bool) -> None:
     """Write the batch's point `b` in the user's units, clipped to the box or not."""
     y, x, scale, centre, lower, upper = s.batch_y[b], s.batch_x[b], s.scale, s.centre, s.user_lower, s.user_upper
     for i in range(x.size):
@@ -272,7 +272,7 @@ def _next_iteration(s: EngineState) -> None:
     t = s.counters[0]
     outer: Outer = s.outer[0]
     separability: Separability = s.separability[0]
-    everyone = True
+    all_agents = True
     if t.phase == TESTING_PHASE:
         t.nominal = 1
         t.inner_budget = 1
@@ -293,14 +293,14 @@ def _next_iteration(s: EngineState) -> None:
         t.stagnant = 0
         t.skip_nothing = 1
     else:
-        everyone = t.asynchronous == 0
-        if not everyone:
+        all_agents = t.asynchronous == 0
+        if not all_agents:
             t.first_agent = t.end_agent % t.agents
             t.end_agent = t.first_agent + 1
         call(outer.move, s)
     if t.ending != RUNNING:
         return
-    if everyone:
+    if all_agents:
         t.first_agent = 0
         t.end_agent = t.agents
     t.iteration += 1
@@ -360,7 +360,7 @@ def _initial_status(s: EngineState, j: int) -> int:
 
 
 @inlined
-def _close(s: EngineState) -> None:
+def _request_final_evaluation(s: EngineState) -> None:
     """Request the last evaluation: f at the design that will be returned. After it, the batch is empty."""
     t = s.counters[0]
     t.batch_size = 0
@@ -371,7 +371,7 @@ def _close(s: EngineState) -> None:
             s.batch_y[0, i] = s.incumbent_x[i] - s.offset[i]
         s.batch_agent[0] = 0
         s.batch_attempt[0] = 0
-        _place(s, 0, True)
+        _convert_point(s, 0, True)
         t.batch_size = 1
         t.final_requested = 1
 

@@ -49,29 +49,29 @@ class Objective:
     def values(self, points: Floats, done: list[float]) -> None:
         """Append the values of the points to `done`, one by one, so that none is lost if the next call raises."""
         if self.vectorized:
-            done.extend(self._all(points))
+            done.extend(self._vectorized_values(points))
             return
         if self.executor is not None:
-            self._at_once(points.copy(), self.executor, done)
+            self._values_in_parallel(points.copy(), self.executor, done)
             return
         for x in points.copy():
-            value = self.call(x, *self.args) if self.strict else self._tried(partial(self.call, x, *self.args))
+            value = self.call(x, *self.args) if self.strict else self._value_or_nan(partial(self.call, x, *self.args))
             done.append(value if isinstance(value, float) else self._number(x, value))
 
-    def _at_once(self, points: Floats, executor: Executor, done: list[float]) -> None:
+    def _values_in_parallel(self, points: Floats, executor: Executor, done: list[float]) -> None:
         """Append the values of points that are evaluated at the same time, in their order."""
         futures: list[Future[Any]] = []
         try:
             futures.extend(submit(executor, self.call, x, *self.args) for x in points)
             for x, future in zip(points, futures, strict=True):
                 wait_first([future], executor)
-                value = future.result() if self.strict else self._tried(future.result)
+                value = future.result() if self.strict else self._value_or_nan(future.result)
                 done.append(value if isinstance(value, float) else self._number(x, value))
         finally:
             for future in futures:
                 future.cancel()
 
-    def _tried(self, call: Callable[[], Any]) -> Any:
+    def _value_or_nan(self, call: Callable[[], Any]) -> Any:
         try:
             return call()
         except MemoryError:
@@ -89,9 +89,9 @@ class Objective:
                 raise failure_error(x, error.reason) from error.__cause__
             return np.nan
 
-    def _all(self, points: Floats) -> Iterable[float]:
+    def _vectorized_values(self, points: Floats) -> Iterable[float]:
         arguments = (points.T.copy(), *self.args)
-        values = self.call(*arguments) if self.strict else self._tried(partial(self.call, *arguments))
+        values = self.call(*arguments) if self.strict else self._value_or_nan(partial(self.call, *arguments))
         if not self.strict and values is np.nan:  # it raised
             return np.full(len(points), np.nan)
         try:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from robustforge.components import NoInnerSearch, SurfaceSampling
-from robustforge.components.separability import LEAST_SAMPLES
+from robustforge.components.separability import MIN_SAMPLES_PER_AXIS
 from robustforge.core.component import Component, filled_record, parts
 from robustforge.core.history import FIND_NEIGHBOURS
 from robustforge.core.state import Array, Phase, Plan, set_tolerances
@@ -23,14 +23,14 @@ from robustforge.errors import ProblemError
 from robustforge.representation import Heuristic
 from robustforge.robust_problem import Problem
 
-LARGEST = 2**62
-"""Upper limit of budgets, so that counters fit into 64 bits."""
+MAX_COUNT = 2**62
+"""Upper limit of budgets and retries, so that counters fit into 64 bits."""
 
 
 def checked_budget(budget: Any) -> int:
     """Return the budget as an int, or raise if it cannot be one."""
     if isinstance(budget, (int, np.integer)) and not isinstance(budget, bool) and budget >= 3:
-        if budget >= LARGEST:
+        if budget >= MAX_COUNT:
             raise ProblemError("`budget` must fit into memory", "got 2**62 or more", "Lower the budget")
         return int(budget)
     raise ProblemError(
@@ -202,7 +202,7 @@ def _counters(problem: Problem, heuristic: Heuristic, plan: Plan) -> dict[str, i
         reserve = 0
     allowance = plan.budget - 1 - reserve
     separability = heuristic.separability
-    needed = separability.agents + LEAST_SAMPLES * plan.dimension
+    needed = separability.agents + MIN_SAMPLES_PER_AXIS * plan.dimension
     is_tested = separability.replacement is not None and allowance >= needed
     return {
         "dimension": plan.dimension,

@@ -17,7 +17,7 @@ from robustforge.core.interpretation import Interpretation
 from robustforge.core.random import Seed, stream
 from robustforge.core.state import FAILED, RAISE
 from robustforge.engine import ask_tell, kernels, serialization
-from robustforge.engine.initial_state import LARGEST, checked_budget, link_outer, make_state
+from robustforge.engine.initial_state import MAX_COUNT, checked_budget, link_outer, make_state
 from robustforge.engine.prior_evaluations import PriorEvaluations, as_prior
 from robustforge.engine.result import RobustResult, design_of, in_units_of, make_result
 from robustforge.errors import ObjectiveError, ProblemError, TellError, UnknownNameError
@@ -86,7 +86,7 @@ class Optimizer:
         prior_evaluations: tuple[Any, Any] | PriorEvaluations | None = None,
         interpretation: Interpretation | None = None,
     ) -> None:
-        self.user_problem = as_problem(_unset, bounds, uncertainty, out_of_bounds)
+        self.user_problem = as_problem(_no_objective, bounds, uncertainty, out_of_bounds)
         self.problem = self.user_problem.scaled
         self.budget = checked_budget(budget)
         self.heuristic = resolve_heuristic(heuristic, self.problem, self.budget)
@@ -97,7 +97,7 @@ class Optimizer:
             raise UnknownNameError(
                 "policy for `on_failure`", str(on_failure), get_args(OnFailure), "robustforge solve --help"
             )
-        if isinstance(retries, (int, np.integer)) and retries >= LARGEST:
+        if isinstance(retries, (int, np.integer)) and retries >= MAX_COUNT:
             raise ProblemError("`retries` must be below 2**62", "got more", "Pass e.g. retries=1")
         if not isinstance(retries, (int, np.integer)) or retries < 0:
             raise ProblemError("`retries` must be a non-negative integer", f"got {retries!r}", "Pass e.g. retries=1")
@@ -122,7 +122,7 @@ class Optimizer:
         """
         self.raise_failure()
         if self._reported.all() and not self.finished:
-            self._advance()
+            self._next_batch()
         waiting = np.flatnonzero(~self._reported)
         return Batch(self.nfev + waiting, self.user_problem.from_scaled(self.arrays["batch_x"][waiting].copy()))
 
@@ -138,19 +138,19 @@ class Optimizer:
         given = _as_floats(values)
         if numbers.shape != given.shape or numbers.ndim != 1:
             raise TellError("there must be one value per id", f"got {numbers.size} ids and {given.size} values")
-        places: list[int] = []
+        indices: list[int] = []
         for number in numbers.tolist():
-            place = number - self.nfev if isinstance(number, int) else -1
-            if not 0 <= place < self._reported.size:
+            index = number - self.nfev if isinstance(number, int) else -1
+            if not 0 <= index < self._reported.size:
                 raise TellError("a value must belong to a pending point", f"id {number} is not pending", _TELL_FIX)
-            if self._reported[place] or place in places:
+            if self._reported[index] or index in indices:
                 raise TellError("a value must be reported once", f"id {number} has a value already", _TELL_FIX)
-            places.append(place)
-        self.arrays["batch_f"][places] = given
-        self._reported[places] = True
+            indices.append(index)
+        self.arrays["batch_f"][indices] = given
+        self._reported[indices] = True
         self.values.update(zip(numbers.tolist(), given.tolist(), strict=True))
         if self._reported.all():
-            self._advance()
+            self._next_batch()
 
     def replay(self, values: Mapping[int, float]) -> None:
         """Replay reported values: the same search with the same values asks for the same points.
@@ -210,7 +210,7 @@ class Optimizer:
         """Return the best design so far, what is known of its neighbourhood, and the history."""
         return in_units_of(self.user_problem, make_result(self, np.flatnonzero(self._reported)))
 
-    def abandoned(self) -> RobustResult:
+    def result_without_copy(self) -> RobustResult:
         """Return the result of a search that is not continued: the history is not copied, however long it is."""
         return in_units_of(self.user_problem, make_result(self, np.flatnonzero(self._reported), in_place=True))
 
@@ -245,8 +245,8 @@ class Optimizer:
     over = former_attribute("over", "finished")
     width = former_attribute("width", "max_batch")
 
-    def note_reported(self, reported: npt.NDArray[np.bool_]) -> None:
-        """Take note of which points of the batch have a value, for `result`; they are taken in with the next step."""
+    def mark_reported(self, reported: npt.NDArray[np.bool_]) -> None:
+        """Mark the points of the batch that have a value, for `result`; the next `advance` takes the values in."""
         self._reported = reported
 
     def raise_failure(self) -> None:
@@ -257,7 +257,8 @@ class Optimizer:
             error.result = self.result()
             raise error
 
-    def _advance(self) -> None:
+    def _next_batch(self) -> None:
+        """Take in the reported values, and request the next batch."""
         self._digest.update(self.arrays["batch_x"][: self._reported.size].tobytes())
         self._reported = np.zeros(0, np.bool_)
         self._reported = np.zeros(self.advance(), np.bool_)
@@ -287,7 +288,7 @@ def _as_floats(values: Any) -> Floats:
 def _restarted(box: tuple[Floats, Floats, UncertaintySet, OutOfBounds], **settings: Any) -> Optimizer:
     lower, upper, uncertainty, out_of_bounds = box
     bounds = list(zip(lower, upper, strict=True))
-    return Optimizer(Problem(_unset, bounds, uncertainty, out_of_bounds=out_of_bounds), **settings)
+    return Optimizer(Problem(_no_objective, bounds, uncertainty, out_of_bounds=out_of_bounds), **settings)
 
 
 def as_problem(
@@ -342,7 +343,7 @@ _TELL_FIX = "Report each id returned by `ask` once"
 assert get_args(OnFailure)[RAISE] == "raise"  # the order of the policies is the order of their codes
 
 
-def _unset(x: Floats) -> float:
+def _no_objective(x: Floats) -> float:
     raise ProblemError(
         "an Optimizer has no objective", "it cannot be evaluated", "Evaluate the points of `ask`, and `tell` the values"
     )

@@ -144,7 +144,7 @@ def make_result(search: Optimizer, reported: npt.NDArray[np.intp], in_place: boo
     history, failures = _history(search, reported, in_place)
     closed = bool(t["final_requested"] == 1 and t["batch_size"] == 0)
     x = history.x[spent - 1].copy() if closed else design_of(search)
-    near = _near(search, history, spent)
+    near = _neighbour_indices(search, history, spent)
     worst = int(near[np.argmax(history.fun[near])]) if near.size else -1
     estimate = float(arrays["incumbent_f"][0]) if found else np.nan
     success, message = _ending(search, history, failures)
@@ -186,15 +186,15 @@ def _history(search: Optimizer, reported: npt.NDArray[np.intp], in_place: bool) 
     spent = int(t["spent"])
     x, fun, failures = arrays["history_x"][:spent], arrays["history_f"][:spent], int(t["failures"])
     if reported.size:
-        late = arrays["batch_f"][reported]
-        failed = np.isnan(late) | (late == -np.inf)
+        values = arrays["batch_f"][reported]
+        failed = np.isnan(values) | (values == -np.inf)
         failures += int(failed.sum())
-        late = np.where(failed, np.inf if t["on_failure"] == INFEASIBLE else np.nan, late)
+        values = np.where(failed, np.inf if t["on_failure"] == INFEASIBLE else np.nan, values)
         if in_place:
-            x, fun = arrays["history_x"][: spent + late.size], arrays["history_f"][: spent + late.size]
-            x[spent:], fun[spent:] = arrays["batch_x"][reported], late
+            x, fun = arrays["history_x"][: spent + values.size], arrays["history_f"][: spent + values.size]
+            x[spent:], fun[spent:] = arrays["batch_x"][reported], values
         else:
-            x, fun = np.concatenate([x, arrays["batch_x"][reported]]), np.concatenate([fun, late])
+            x, fun = np.concatenate([x, arrays["batch_x"][reported]]), np.concatenate([fun, values])
     x, fun = x.view(), fun.view()
     x.flags.writeable = fun.flags.writeable = False
     return History(x, fun), failures
@@ -207,31 +207,31 @@ def design_of(search: Optimizer) -> Floats:
     return np.clip(x, problem.lower, problem.upper)
 
 
-def _near(search: Optimizer, history: History, spent: int) -> npt.NDArray[np.intp]:
-    """Return the places of all evaluated points with a known value in the neighbourhood of the design."""
+def _neighbour_indices(search: Optimizer, history: History, spent: int) -> npt.NDArray[np.intp]:
+    """Return the indices of all evaluated points with a known value in the neighbourhood of the design."""
     centre, geometry, space = search.arrays["incumbent_x"], search.problem.geometry, search.problem.space
     near = search.arrays["neighbours"][: ask_tell.find_near(search.state, centre)]
     if len(history) == spent:
         return near
-    late = (history.x[spent:] - space.centre) / space.scale - centre
-    places = spent + np.flatnonzero(geometry.holds(late) & ~np.isnan(history.fun[spent:]))
-    return np.concatenate([near, places])
+    offsets = (history.x[spent:] - space.centre) / space.scale - centre
+    newest = spent + np.flatnonzero(geometry.holds(offsets) & ~np.isnan(history.fun[spent:]))
+    return np.concatenate([near, newest])
 
 
 def _ending(search: Optimizer, history: History, failures: int) -> tuple[bool, str]:
     """Return whether the search succeeded, and why it ended, in words."""
     t = search.arrays["counters"][0]
     ending = int(t["ending"])
-    words = search.stop_message or ENDINGS[ending]
+    message = search.stop_message or ENDINGS[ending]
     if failures and t["first_failure"] >= 0:
         first = search.user_problem.from_scaled(history.x[int(t["first_failure"])])
         where = np.array2string(first, precision=6, threshold=12)
         count = "1 evaluation" if failures == 1 else f"{failures} evaluations"
-        words += f"; {count} failed, the first at x = {where}"
+        message += f"; {count} failed, the first at x = {where}"
     if t["has_incumbent"] == 0:
-        return False, f"{words}; no inner search was completed, so no design has a robust value"
+        return False, f"{message}; no inner search was completed, so no design has a robust value"
     if t["final_requested"] == 1 and t["batch_size"] == 0 and np.isnan(history.fun[int(t["spent"]) - 1]):
-        return False, f"{words}; f at the returned design itself is unknown, because its evaluation failed"
+        return False, f"{message}; f at the returned design itself is unknown, because its evaluation failed"
     if search.arrays["incumbent_f"][0] == np.inf:
-        return False, f"{words}; no design was found whose neighbourhood is feasible"
-    return bool(search.finished and not search.stop_message and ending not in (RUNNING, FAILED)), words
+        return False, f"{message}; no design was found whose neighbourhood is feasible"
+    return bool(search.finished and not search.stop_message and ending not in (RUNNING, FAILED)), message

@@ -109,9 +109,8 @@ def _words(given: Any) -> Stream:
 
 def _problem(record: Any) -> Problem:
     bounds = list(zip(record["lower"], record["upper"], strict=True))
-    scaled = Problem(
-        _elsewhere, bounds, set_from_dict(record["uncertainty"]), out_of_bounds=record["outside"], name=record["name"]
-    )
+    uncertainty = set_from_dict(record["uncertainty"])
+    scaled = Problem(_no_objective, bounds, uncertainty, out_of_bounds=record["outside"], name=record["name"])
     marks = record.get("logarithmic")
     return scaled if marks is None else RealProblem(scaled, [bool(mark) for mark in marks])
 
@@ -144,10 +143,10 @@ def set_from_dict(record: Any) -> UncertaintySet:
 def write(path: str | Path, text: str) -> None:
     """Write a file atomically: a reader sees the old or the new content."""
     target = Path(path)
-    beside = target.with_name(f".{target.name}.new")
+    temporary = target.with_name(f".{target.name}.new")
     try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(target)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(target)
     except OSError as error:
         raise SearchFileError("the file of a saved search must be writable", f"{path}: {error.strerror}") from error
 
@@ -171,5 +170,5 @@ def _number(value: Any) -> float:
     return math.nan if value is None else float(value)
 
 
-def _elsewhere(x: Any) -> float:
+def _no_objective(x: Any) -> float:
     raise SearchFileError("a saved search has no objective", "it cannot be evaluated", "`ask` for points, and `tell`")

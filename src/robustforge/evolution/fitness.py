@@ -93,9 +93,9 @@ def goal_loss(means: Floats, goals: tuple[float, ...], goal_margin: float) -> Fl
         >>> goal_loss(np.array([[11.0, -2.0], [10.0, -1.6]]), (10.0, -2.0), goal_margin=0.1).round(3)
         array([0.25 , 0.333])
     """
-    missed = (means - np.asarray(goals)) / np.abs(goals)
-    loss = 1.0 - goal_margin / (np.maximum(missed, 0.0) + goal_margin)
-    return np.asarray((loss + np.clip(missed, -goal_margin / 2, 0.0)).mean(axis=1))
+    miss = (means - np.asarray(goals)) / np.abs(goals)
+    loss = 1.0 - goal_margin / (np.maximum(miss, 0.0) + goal_margin)
+    return np.asarray((loss + np.clip(miss, -goal_margin / 2, 0.0)).mean(axis=1))
 
 
 def normalised_distance(

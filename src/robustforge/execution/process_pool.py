@@ -220,7 +220,7 @@ def _supervise(state: _PoolState) -> None:
 def _run_task(
     state: _PoolState, worker: WorkerProcess | None, future: Future[Any], task: bytes
 ) -> WorkerProcess | None:
-    """Run one task and settle its future; returns the worker if it can be used again."""
+    """Run one task and set the result of its future; returns the worker if it can be used again."""
     is_new = worker is None
     try:
         worker = worker or state.start_worker()
@@ -232,7 +232,7 @@ def _run_task(
             return _run_task(state, None, future, task)
         future.set_exception(_worker_error(state, error))
         return None
-    _settle(future, outcome)
+    _set_outcome(future, outcome)
     if worker.resident > state.memory_limit / 2:  # stops a slow leak early
         state.end_worker(worker)
         return None
@@ -248,7 +248,7 @@ def _worker_error(state: _PoolState, error: Exception) -> WorkerError:
     return WorkerNotStarted(f"no process could be started ({error})")
 
 
-def _settle(future: Future[Any], outcome: bytes) -> None:
+def _set_outcome(future: Future[Any], outcome: bytes) -> None:
     """Set the result or exception of a future to what the worker sent."""
     try:
         succeeded, value = pickle.loads(outcome)

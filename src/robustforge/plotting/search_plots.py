@@ -84,7 +84,7 @@ def sensitivity(canvas: Canvas, names: Sequence[str], changes: Sequence[float], 
     canvas.label_axis("x", "change of the value across the tolerance")
 
 
-def neighbourhood(canvas: Canvas, names: Sequence[str], positions: Floats, badness: Floats) -> None:
+def neighbourhood(canvas: Canvas, names: Sequence[str], positions: Floats, costs: Floats) -> None:
     """Draw runs within the tolerances as lines from variable to variable, coloured by thirds, the worst in front.
 
     Many runs are in corners. So that they do not cover each other there, better runs are moved a little to the left,
@@ -94,14 +94,14 @@ def neighbourhood(canvas: Canvas, names: Sequence[str], positions: Floats, badne
         canvas: Where to draw.
         names: The variables.
         positions: The position of each run in each variable (k, m), from -1 to 1.
-        badness: The values of the runs, higher being worse (k,).
+        costs: The values of the runs, higher being worse (k,).
     """
-    order = np.argsort(badness, kind="stable")
+    order = np.argsort(costs, kind="stable")
     shift = np.empty(order.size)
     shift[order] = np.linspace(-_SHIFT, _SHIFT, order.size)
     moved = (1 - _SHIFT) * positions + shift[:, None]
-    low, high = badness[order[order.size // 3]], badness[order[2 * order.size // 3]]
-    thirds = {"worst": badness >= high, "best": badness < low, "middle": (badness >= low) & (badness < high)}
+    low, high = costs[order[order.size // 3]], costs[order[2 * order.size // 3]]
+    thirds = {"worst": costs >= high, "best": costs < low, "middle": (costs >= low) & (costs < high)}
     rows = np.append(np.arange(len(names), dtype=float), np.nan)
     for third, role in THIRDS.items():
         lines = np.column_stack([moved[thirds[third]], np.full(thirds[third].sum(), np.nan)])
@@ -116,10 +116,10 @@ def neighbourhood(canvas: Canvas, names: Sequence[str], positions: Floats, badne
 
 
 def one_variable(
-    canvas: Canvas, name: str, positions: Floats, values: Floats, badness: Floats, noun: str = "run"
+    canvas: Canvas, name: str, positions: Floats, values: Floats, costs: Floats, noun: str = "run"
 ) -> None:
     """Draw the values of runs within the tolerance of the only uncertain variable, the worst one emphasised."""
-    axes, worst, is_finite = canvas.axes, int(np.argmax(badness)), np.isfinite(values)
+    axes, worst, is_finite = canvas.axes, int(np.argmax(costs)), np.isfinite(values)
     canvas.scale_axis("y", values, f"value of each {noun}")
     axes.plot(positions[is_finite], values[is_finite], "o", ms=3.5, mew=0, color=canvas.colour("c1"), alpha=0.7)
     if is_finite[worst]:

@@ -53,10 +53,10 @@ class ResultGroup:
 def result_groups(dataset: Dataset) -> list[ResultGroup]:
     """Return the assessed runs in groups of the same dimension and number of samples."""
     evolved = {evolution.champion.id for evolution in dataset.evolutions if evolution.champion is not None}
-    alike: dict[tuple[int, int], list[AssessedRun]] = defaultdict(list)
+    groups: dict[tuple[int, int], list[AssessedRun]] = defaultdict(list)
     for run in sorted(dataset.assessed_runs, key=lambda run: problem_sort_key(run.problem_name)):
-        alike[int(json.loads(run.problem).get("dimension", 0)), run.samples].append(run)
-    return [_result_group(*key, _merged(runs, dataset), evolved) for key, runs in sorted(alike.items())]
+        groups[int(json.loads(run.problem).get("dimension", 0)), run.samples].append(run)
+    return [_result_group(*key, _merged(runs, dataset), evolved) for key, runs in sorted(groups.items())]
 
 
 def results(group: ResultGroup) -> Record:
@@ -100,18 +100,21 @@ def _kind(run: AssessedRun, evolved: set[str]) -> str:
 
 def _merged(runs: Sequence[AssessedRun], dataset: Dataset) -> list[AssessedRun]:
     """Return runs with one common name for champions that were evolved for one problem each and ran on it alone."""
-    homes = {
+    evolved_for = {
         evolution.champion.id: evolution.problems[0]
         for evolution in dataset.evolutions
         if evolution.champion is not None and len(evolution.problems) == 1
     }
-    places: dict[str, set[str]] = defaultdict(set)
+    assessed_on: dict[str, set[str]] = defaultdict(set)
     for run in runs:
-        places[run.contestant].add(run.problem_name)
-    own = {id for id, home in homes.items() if places.get(id) == {home}}
-    if len({homes[id] for id in own}) < 2 or len(own) > len({homes[id] for id in own}):
+        assessed_on[run.contestant].add(run.problem_name)
+    specialists = {id for id, problem in evolved_for.items() if assessed_on.get(id) == {problem}}
+    problems = {evolved_for[id] for id in specialists}
+    if len(problems) < 2 or len(specialists) > len(problems):
         return list(runs)
-    return [replace(run, name=SPECIALIST, contestant=SPECIALIST) if run.contestant in own else run for run in runs]
+    return [
+        replace(run, name=SPECIALIST, contestant=SPECIALIST) if run.contestant in specialists else run for run in runs
+    ]
 
 
 def _contenders(group: ResultGroup, labels: Sequence[str], strong: set[str]) -> list[Contender]:

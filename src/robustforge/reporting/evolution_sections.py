@@ -115,9 +115,9 @@ def _summary(champion: Heuristic, budget: int) -> str:
     """Return a heuristic in one line: the outer search, its movement, and the inner search."""
     parts, agents, form = champion.components(), champion.outer.agents, champion.inner.form
     points = count(champion.inner_budget(budget), "point")
-    worth = "no inner search" if champion.outer.is_nominal else f"{parts['inner']}, {points}"
+    inner = "no inner search" if champion.outer.is_nominal else f"{parts['inner']}, {points}"
     if form.is_single and not champion.outer.is_nominal:
-        worth = form.describe()
+        inner = form.describe()
     moves = "" if parts["movement"] in ("na", "{}") else f", {parts['movement']}"
     network = "" if parts["network"] == "na" else f", {parts['network']} network"
-    return f"{parts['outer']} of {agents}{network}{moves}; {worth}"
+    return f"{parts['outer']} of {agents}{network}{moves}; {inner}"

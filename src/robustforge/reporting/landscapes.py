@@ -200,10 +200,10 @@ def surface(key: str, label: str, flat: Landscape, of: str, limits: tuple[float,
 
 def _colour_scale(axes: Any, image: Any) -> None:
     """Draw the colour scale next to the map."""
-    beside = axes.inset_axes((1.04, 0.0, 0.035, 1.0))
-    bar = axes.figure.colorbar(image, cax=beside, ticks=round_ticks(5), format=TickFormatter())
+    bar_axes = axes.inset_axes((1.04, 0.0, 0.035, 1.0))
+    bar = axes.figure.colorbar(image, cax=bar_axes, ticks=round_ticks(5), format=TickFormatter())
     bar.outline.set_visible(False)
-    beside.grid(visible=False)
+    bar_axes.grid(visible=False)
 
 
 def _coordinates(flat: Landscape, at: tuple[int, ...]) -> str:

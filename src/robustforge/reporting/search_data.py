@@ -42,7 +42,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Surroundings:
+class NeighbourhoodData:
     """The evaluations within the tolerances of a design. Values are as the search sees them: lower is better.
 
     Attributes:
@@ -94,7 +94,7 @@ class SearchData:
         prior_evaluations: The number of points that were evaluated before the search.
         attacked: The result of the attack; `None` if there was none.
         worst_point: The worst point found within the tolerances; empty if there is none.
-        surroundings: The evaluations within the tolerances; `None` if there is no design.
+        neighbourhood: The evaluations within the tolerances; `None` if there is no design.
         estimates: Numbers of runs and the estimate of the robust value after them, with the user's sign.
         price: The worst value of the best design under other tolerances, by the runs of the search; lower is better.
         own_price: The same of this design.
@@ -114,7 +114,7 @@ class SearchData:
     prior_evaluations: int
     attacked: AttackResult | None
     worst_point: dict[str, float]
-    surroundings: Surroundings | None
+    neighbourhood: NeighbourhoodData | None
     estimates: tuple[tuple[int, float], ...]
     price: tuple[Estimate, ...]
     own_price: tuple[Estimate, ...]
@@ -201,7 +201,7 @@ def read_search(store: Store, experiment: Experiment, is_running: bool = False) 
         prior_evaluations=len(search.optimizer.prior),
         attacked=attack.result() if attack and attack.runs else None,
         worst_point=_worst_point(search, result, archive),
-        surroundings=_surroundings(search, result, archive) if archive else None,
+        neighbourhood=_neighbourhood_data(search, result, archive) if archive else None,
         estimates=tuple(estimates(search)),
         price=tuple(best_price(problem, x, values, design=result.x if has_design else None)),
         own_price=tuple(design_price(result.x, problem, x, values)) if has_design else (),
@@ -250,15 +250,15 @@ def _worst_point(search: StoredSearch, result: RobustResult, archive: PointArchi
     return search.file.variables.decode(neighbourhood.to_points(archive.worst_point[None])[0])
 
 
-def _surroundings(search: StoredSearch, result: RobustResult, archive: PointArchive) -> Surroundings:
+def _neighbourhood_data(search: StoredSearch, result: RobustResult, archive: PointArchive) -> NeighbourhoodData:
     neighbourhood = Neighbourhood(search.optimizer.problem, result.x, cores=1)
     uncertain = [search.file.variables.members[k] for k in neighbourhood.uncertain]
     down, up = (np.array(side) for side in zip(*(each.deviation for each in uncertain), strict=True))
     moved = (neighbourhood.to_points(archive.units) - result.x)[:, neighbourhood.uncertain]
-    reach = np.where(moved < 0, down, up)
-    return Surroundings(
+    half_width = np.where(moved < 0, down, up)
+    return NeighbourhoodData(
         names=tuple(each.name for each in uncertain),
-        positions=moved / np.where(reach > 0, reach, np.inf),
+        positions=moved / np.where(half_width > 0, half_width, np.inf),
         values=archive.values,
         changes=2 * archive.slopes(),
         fitted=int(np.isfinite(archive.values).sum()),

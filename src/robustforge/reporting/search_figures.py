@@ -37,17 +37,17 @@ def convergence(key: str, label: str, runs: Points, estimates: Points, worst: Po
     return draw(key, label, frame, lambda canvas: search_plots.convergence(canvas, runs, estimates, worst, worse))
 
 
-def neighbourhood(key: str, label: str, names: Sequence[str], positions: Floats, badness: Floats) -> Markup:
+def neighbourhood(key: str, label: str, names: Sequence[str], positions: Floats, costs: Floats) -> Markup:
     """Return runs within the tolerances as lines from variable to variable."""
     row = _TALL_ROW + _NAME_LINE * have_long_names(names)
     frame = Frame(len(names) * row + 48, left=variable_margin(names, 24), right=30, bottom=24)
-    return draw(key, label, frame, lambda canvas: search_plots.neighbourhood(canvas, names, positions, badness))
+    return draw(key, label, frame, lambda canvas: search_plots.neighbourhood(canvas, names, positions, costs))
 
 
-def one_variable(key: str, label: str, name: str, positions: Floats, values: Floats, badness: Floats) -> Markup:
+def one_variable(key: str, label: str, name: str, positions: Floats, values: Floats, costs: Floats) -> Markup:
     """Return the values of runs within the tolerance of the only uncertain variable."""
     frame = Frame(190, right=30)
-    return draw(key, label, frame, lambda canvas: search_plots.one_variable(canvas, name, positions, values, badness))
+    return draw(key, label, frame, lambda canvas: search_plots.one_variable(canvas, name, positions, values, costs))
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ def price(
 def _attacked_mark(canvas: SvgCanvas, attacked: float) -> None:
     color = canvas.colour("c2")
     canvas.axes.plot([1.0], [attacked], "D", ms=5.5, mfc=canvas.colour("page"), mec=color, mew=1.5, clip_on=False)
-    beside: Any = {"textcoords": "offset points", "va": "center", "ha": "right", "color": color}
-    canvas.axes.annotate(f"attacked {number(attacked)}", (1.0, attacked), (-7, 0), **beside)
+    style: Any = {"textcoords": "offset points", "va": "center", "ha": "right", "color": color}
+    canvas.axes.annotate(f"attacked {number(attacked)}", (1.0, attacked), (-7, 0), **style)
 
 
 def _bounds(canvas: SvgCanvas, line: Sequence[Bound], role: str, worse: float) -> None:

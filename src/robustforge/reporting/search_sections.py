@@ -23,7 +23,7 @@ from robustforge.formatting import (
 )
 from robustforge.reporting import search_figures
 from robustforge.reporting.command_lines import search_commands
-from robustforge.reporting.search_data import SearchData, Surroundings
+from robustforge.reporting.search_data import NeighbourhoodData, SearchData
 from robustforge.reporting.tolerance_tradeoff import MIN_POINTS, Estimate
 from robustforge.representation import Heuristic
 from robustforge.representation.presets import heuristic, heuristics
@@ -189,24 +189,24 @@ def _failures(search: SearchData) -> Record | None:
 
 def _worst_case(key: str, search: SearchData) -> Record | None:
     """Return the worst point and what drives it; `None` without evaluations within the tolerances."""
-    near = search.surroundings
-    if near is None or near.worst is None:
+    nearby = search.neighbourhood
+    if nearby is None or nearby.worst is None:
         return None
-    order = near.by_effect
-    names, changes = [near.names[k] for k in order], (search.file.sign * near.changes[order]).tolist()
+    order = nearby.by_effect
+    names, changes = [nearby.names[k] for k in order], (search.file.sign * nearby.changes[order]).tolist()
     shown = slice(_MAX_VARIABLES)
     label = f"What drives the worst case of {search.name}: {names[0]} most, {signed(changes[0], 3)}."
     figure = (f"{key}-sensitivity", label, names[shown], changes[shown])
     variables = {each.name: each for each in search.file.variables.members}
     rows = [
-        {**_design_and_worst(variables[name], search), "position": _position(float(near.positions[near.worst, k]))}
+        {**_design_and_worst(variables[name], search), "position": _position(float(nearby.positions[nearby.worst, k]))}
         for k, name in zip(order, names, strict=True)
     ]
     return {
         "value": "" if math.isinf(search.worst) else _value(search, search.worst),
-        "svg": search_figures.sensitivity(*figure) if near.fitted > 1 else "",
+        "svg": search_figures.sensitivity(*figure) if nearby.fitted > 1 else "",
         "title": "Sensitivity",
-        "caption": _linear_model_caption(near),
+        "caption": _linear_model_caption(nearby),
         "rows": rows[shown],
         "others": rows[_MAX_VARIABLES:],
     }
@@ -219,15 +219,15 @@ def _design_and_worst(variable: Variable, search: SearchData) -> Record:
     return {"name": variable.name, "unit": variable.unit, **dict(zip(("design", "worst"), both, strict=True))}
 
 
-def _linear_model_caption(near: Surroundings) -> str:
+def _linear_model_caption(nearby: NeighbourhoodData) -> str:
     """Return how the linear model was fitted, and how reliable it is."""
-    variables = len(near.names)
-    fit = f"A linear model of {count(near.fitted, 'run')} within the tolerances"
-    if not near.is_reliable:
+    variables = len(nearby.names)
+    fit = f"A linear model of {count(nearby.fitted, 'run')} within the tolerances"
+    if not nearby.is_reliable:
         return f"{fit}: too few for {count(variables, 'variable')}, so it is not reliable."
     rest = (
         f" The {_MAX_VARIABLES} of {variables} variables with the largest effects."
-        if len(near.names) > _MAX_VARIABLES
+        if len(nearby.names) > _MAX_VARIABLES
         else ""
     )
     return f"{fit}: direction and approximate size of each effect, without curvature.{rest}"
@@ -250,25 +250,25 @@ def _convergence(key: str, search: SearchData) -> Record | None:
 
 def _neighbourhood(key: str, search: SearchData) -> Record | None:
     """Return the runs within the tolerances; `None` without any."""
-    near = search.surroundings
-    if near is None or near.worst is None:
+    nearby = search.neighbourhood
+    if nearby is None or nearby.worst is None:
         return None
-    kept = np.argsort(-near.values, kind="stable")[:_MAX_LINES]
-    order = near.by_effect[:_MAX_VARIABLES]
-    names, positions, badness = [near.names[k] for k in order], near.positions[kept][:, order], near.values[kept]
-    runs = count(near.values.size, "run")
+    kept = np.argsort(-nearby.values, kind="stable")[:_MAX_LINES]
+    order = nearby.by_effect[:_MAX_VARIABLES]
+    names, positions, costs = [nearby.names[k] for k in order], nearby.positions[kept][:, order], nearby.values[kept]
+    runs = count(nearby.values.size, "run")
     caption = (
-        f"{runs} within the tolerances." if kept.size == near.values.size else f"The worst {_MAX_LINES} of {runs}."
+        f"{runs} within the tolerances." if kept.size == nearby.values.size else f"The worst {_MAX_LINES} of {runs}."
     )
-    if len(names) < len(near.names):
-        caption += f" The {_MAX_VARIABLES} of {len(near.names)} variables with the largest effects."
+    if len(names) < len(nearby.names):
+        caption += f" The {_MAX_VARIABLES} of {len(nearby.names)} variables with the largest effects."
     label, figure = f"Runs within the tolerances of {search.name}. {caption}", f"{key}-neighbourhood"
-    if len(near.names) == 1:
-        values = search.file.sign * badness
-        svg = search_figures.one_variable(figure, label, names[0], positions[:, 0], values, badness)
+    if len(nearby.names) == 1:
+        values = search.file.sign * costs
+        svg = search_figures.one_variable(figure, label, names[0], positions[:, 0], values, costs)
     else:
-        svg = search_figures.neighbourhood(figure, label, names, positions, badness)
-    return {"svg": svg, "title": "Runs around the design", "caption": caption, "is_single": len(near.names) == 1}
+        svg = search_figures.neighbourhood(figure, label, names, positions, costs)
+    return {"svg": svg, "title": "Runs around the design", "caption": caption, "is_single": len(nearby.names) == 1}
 
 
 def _price(key: str, search: SearchData) -> Record | None:

@@ -75,8 +75,8 @@ class SvgCanvas(Canvas):
 
     def label_axis(self, direction: Direction, text: str) -> None:
         """Name the quantity above the axes: it is read before the figure, and is not rotated."""
-        beside: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "color": self.colour("muted")}
-        self.axes.annotate(text, (0, 1), (-2, 8), **beside)
+        style: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "color": self.colour("muted")}
+        self.axes.annotate(text, (0, 1), (-2, 8), **style)
 
     def label_lines(self, ends: Sequence[tuple[float, str, str]], max_length: int = 22) -> None:
         """Name lines at their right ends, with the names moved apart where they would overlap; limits must be final."""
@@ -89,8 +89,8 @@ class SvgCanvas(Canvas):
         positions = spread_apart(heights, FONT_SIZE + 1, edge[1] + 1, top[1] - 2)
         for (_, name, role), height, position in zip(ends, heights, positions, strict=True):
             self._leader(edge[0], height, position, role)
-            beside: Any = {"xycoords": "figure pixels", "color": self.colour(role), "va": "center"}
-            axes.annotate(shorten(name, max_length), (edge[0] + 13, position), **beside)
+            style: Any = {"xycoords": "figure pixels", "color": self.colour(role), "va": "center"}
+            axes.annotate(shorten(name, max_length), (edge[0] + 13, position), **style)
 
     def label_variables(self, names: Sequence[str]) -> None:
         """Make a row of each variable; names are next to their rows if all are short, else above them."""
@@ -133,13 +133,13 @@ def draw(key: str, label: str, frame: Frame, paint: Callable[[SvgCanvas], None])
     return _inline(text.getvalue(), key, label)
 
 
-def spread_apart(wanted: Any, gap: float, low: float, high: float) -> Any:
-    """Return positions close to the wanted ones, in the same order, a gap apart, and within limits if possible."""
-    wanted = np.asarray(wanted, dtype=float)
-    order = np.argsort(wanted, kind="stable")
-    steps = gap * np.arange(wanted.size)
-    moved = isotonic_regression(wanted[order] - steps).x
-    positions = np.empty_like(wanted)
+def spread_apart(preferred: Any, gap: float, low: float, high: float) -> Any:
+    """Return positions close to the preferred ones, in the same order, a gap apart, and within limits if possible."""
+    preferred = np.asarray(preferred, dtype=float)
+    order = np.argsort(preferred, kind="stable")
+    steps = gap * np.arange(preferred.size)
+    moved = isotonic_regression(preferred[order] - steps).x
+    positions = np.empty_like(preferred)
     positions[order] = np.clip(moved, low, max(high - steps[-1], low)) + steps
     return positions
 

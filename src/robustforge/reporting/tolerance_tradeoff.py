@@ -118,10 +118,10 @@ def _worst_values(
     space, geometry, known = problem.space, problem.geometry, ~np.isnan(values)
     x, values = x[known], values[known]
     worst, counts = np.full((len(factors), len(centres)), np.nan), np.zeros((len(factors), len(centres)), np.int64)
-    reach = max(factors, default=0.0) * (1.0 + np.abs(space.offset)) * (geometry.radii > 0) + 1e-6
+    half_widths = max(factors, default=0.0) * (1.0 + np.abs(space.offset)) * (geometry.radii > 0) + 1e-6
     for column, centre in enumerate(centres):
         differences = (x - centre) / space.scale
-        close = np.flatnonzero((np.abs(differences) <= reach).all(axis=1))  # a box around the widest set
+        close = np.flatnonzero((np.abs(differences) <= half_widths).all(axis=1))  # a box around the widest set
         for row, factor in enumerate(factors):
             inside = close[_is_within(problem, differences[close], factor)]
             if inside.size:

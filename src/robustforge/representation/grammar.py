@@ -19,7 +19,7 @@ import numpy as np
 
 from robustforge import notebook_html
 from robustforge.components import Outer
-from robustforge.core.component import Component, Field, Range, fields, places
+from robustforge.core.component import Component, Field, Range, fields, slots_and_parts
 from robustforge.core.interpretation import LETTER, Interpretation
 from robustforge.core.portable_math import exp, log, power
 from robustforge.core.random import normal, stream
@@ -310,7 +310,7 @@ def narrowed(field: Field, low: Any, high: Any = None) -> Field:
 
 def kinds() -> tuple[Kind, ...]:
     """Return every slot and part that a heuristic can contain, from the top down, restricted or not."""
-    return tuple(places(Heuristic))
+    return tuple(slots_and_parts(Heuristic))
 
 
 def _derivable(alternatives: Mapping[Kind, tuple[Kind, ...]]) -> dict[Kind, tuple[Kind, ...]]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from robustforge import notebook_html
 from robustforge.components import Final, Inner, NoSelection, NoTest, Outer, Separability, Swarm
-from robustforge.core.component import Component, Former, parts, places
+from robustforge.core.component import Component, Former, parts, slots_and_parts
 from robustforge.core.interpretation import LETTER, Interpretation
 from robustforge.representation import heuristic_json
 
@@ -88,7 +88,7 @@ class Heuristic(Component):
         """Return which alternative occupies each slot, as in the paper's tables; "na" where it has no effect."""
         outer, inner, movement = self.outer, self.inner, self.outer.movement
         chosen = {field.kind.key: part.title for field, part in parts(self) if field.is_choice}
-        slots = {kind.key: chosen.get(kind.key, NOT_APPLICABLE) for kind in places(Heuristic) if kind.is_slot}
+        slots = {kind.key: chosen.get(kind.key, NOT_APPLICABLE) for kind in slots_and_parts(Heuristic) if kind.is_slot}
         yes = {True: "Yes", False: "No"}
         return slots | {
             "group": str(outer.agents),

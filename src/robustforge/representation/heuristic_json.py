@@ -19,7 +19,7 @@ FORMAT, FORMER_FORMAT = "robustforge-heuristic/2", "robustforge-heuristic/1"
 
 C = TypeVar("C", bound=Component)
 
-_LARGEST_FILE = 1_000_000
+_MAX_FILE_SIZE = 1_000_000
 
 
 def encode(component: Component, chosen: bool = True) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def load(cls: type[C], path: str | Path) -> C:
     """Return the component in a JSON file."""
     file = Path(path)
     try:
-        if file.stat().st_size > _LARGEST_FILE:
+        if file.stat().st_size > _MAX_FILE_SIZE:
             raise HeuristicError("a heuristic's file must be small", f"{file} has {file.stat().st_size} bytes", _FIX)
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from robustforge.core.component import Field, fields, places
+from robustforge.core.component import Field, fields, slots_and_parts
 from robustforge.errors import HeuristicError, RobustforgeError, UnknownNameError
 from robustforge.representation.bnf import Kind, symbol
 from robustforge.representation.grammar import FORMER_PAPER, GRAMMARS, PAPER, Grammar, kinds, narrowed, preset
@@ -95,7 +95,7 @@ def present_name(stored: Mapping[str, Any]) -> str:
 
 def label(kind: Kind) -> str:
     """Return the label of a slot or part: its key in JSON, or the words of its class where these end in the key."""
-    field = places(Heuristic)[kind]
+    field = slots_and_parts(Heuristic)[kind]
     words = symbol(kind).lower()
     return words if field is None or words.endswith(field.name) else field.name
 
@@ -104,7 +104,7 @@ def _slot(name: str) -> Kind:
     """Return the slot of a name: its label, its key in JSON, or a former one."""
     slots = [kind for kind in kinds() if kind.is_slot]
     for kind in slots:
-        field = places(Heuristic)[kind]
+        field = slots_and_parts(Heuristic)[kind]
         names = [label(kind), kind.former_symbol, *((field.name, field.former.name) if field else ())]
         if _plain_name(name) in map(_plain_name, filter(None, names)):
             return kind
@@ -130,15 +130,15 @@ def _is_titled(part: Kind, name: str) -> bool:
 
 def _drop(slots: dict[Kind, tuple[Kind, ...]], words: str) -> None:
     """Leave out every alternative whose title has all of these words; of one slot, if it is named."""
-    place, _, name = words.rpartition("=")
-    within = [_slot(place)] if place else list(slots)
-    wanted = set(_words(name))
-    gone = {part for slot in within for part in slots[slot] if wanted and wanted <= set(_words(part.title))}
-    if not gone:
+    slot, _, name = words.rpartition("=")
+    within = [_slot(slot)] if slot else list(slots)
+    searched = set(_words(name))
+    left_out = {part for slot in within for part in slots[slot] if searched and searched <= set(_words(part.title))}
+    if not left_out:
         titles = {part.title.lower() for slot in within for part in slots[slot]}
         raise UnknownNameError("name to leave out", words, titles, _LISTING)
     for slot in within:
-        slots[slot] = tuple(part for part in slots[slot] if part not in gone)
+        slots[slot] = tuple(part for part in slots[slot] if part not in left_out)
 
 
 def _fix(
@@ -157,7 +157,7 @@ def _fix(
         if _plain_name(field.former.name) == _plain_name(own) and (not owner or _is_titled(part, owner))
         if not field.is_component
     ]
-    found = [place for place in found if place[0] in left] or found
+    found = [target for target in found if target[0] in left] or found
     if not found:
         if any(_plain_name(key) == _plain_name(own) for _, key in values):
             fact = f"{name!r} is a component"
@@ -166,14 +166,14 @@ def _fix(
             )
         known = {key for part, key in values if not values[part, key].is_component}
         raise UnknownNameError("field to fix", name, known, _LISTING)
-    if len({(values[place].kind, values[place].range) for place in found}) > 1:
+    if len({(values[target].kind, values[target].range) for target in found}) > 1:
         several = ", ".join(f"{part.title}.{key}" for part, key in found)
         raise HeuristicError(
             "a field to fix must be unambiguous", f"{name!r} matches several fields", f"Specify which: {several}"
         )
-    for place in found:
-        low, high = _limits(values[place], name, value)
-        values[place] = narrowed(values[place], low, high)
+    for target in found:
+        low, high = _limits(values[target], name, value)
+        values[target] = narrowed(values[target], low, high)
     return found
 
 
@@ -222,12 +222,12 @@ def _parsed(field: Field, text: str) -> Any:
 def _check_effect(made: Grammar, asked: Mapping[Kind, str], fixed: Mapping[str, list[tuple[Kind, str]]]) -> None:
     """Refuse a restriction of something that no tree of the grammar contains."""
     reached = set(made.components)
-    lost = [words for slot, words in asked.items() if not reached & set(made.alternatives(slot))]
-    lost += [f"fix {name}" for name, places_fixed in fixed.items() if not reached & {part for part, _ in places_fixed}]
-    if lost:
+    excluded = [words for slot, words in asked.items() if not reached & set(made.alternatives(slot))]
+    excluded += [f"fix {name}" for name, where in fixed.items() if not reached & {part for part, _ in where}]
+    if excluded:
         raise HeuristicError(
             "restrictions must not contradict each other",
-            f"{lost[0]!r} refers to something excluded by another restriction",
+            f"{excluded[0]!r} refers to something excluded by another restriction",
             "Drop one of them",
         )
 

@@ -162,7 +162,7 @@ class Problem:
         if self._recipe is not None:  # a test problem is rebuilt, which is faster than sending its machine code
             return problem, self._recipe
         arguments = (self.fun, list(zip(self.lower.tolist(), self.upper.tolist(), strict=True)), self.uncertainty)
-        return _made_again, (*arguments, self.out_of_bounds, self.name, self.vectorized)
+        return _unpickled, (*arguments, self.out_of_bounds, self.name, self.vectorized)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of the problem but its objective as plain data; `vectorized` only if it is."""
@@ -281,7 +281,7 @@ def problems(suite: Suite = "paper") -> tuple[str, ...]:
     return tuple(FUNCTIONS if suite == "paper" else HELD_OUT)
 
 
-def _made_again(
+def _unpickled(
     fun: Any, bounds: Any, uncertainty: UncertaintySet, out_of_bounds: OutOfBounds, name: str, vectorized: bool = False
 ) -> Problem:
     return Problem(fun, bounds, uncertainty, out_of_bounds=out_of_bounds, name=name, vectorized=vectorized)

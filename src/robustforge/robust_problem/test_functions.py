@@ -139,9 +139,9 @@ def _pickelhaube(x: Floats, placement: Floats) -> float:
         centre += t * t
         left += (t + 5.0) * (t + 5.0)
         right += (t - 5.0) * (t - 5.0)
-    reach = 5.0 * math.sqrt(z.size)
-    near_left = math.sqrt(left) / reach
-    near_right = math.sqrt(right) / reach
+    radius = 5.0 * math.sqrt(z.size)
+    near_left = math.sqrt(left) / radius
+    near_right = math.sqrt(right) / radius
     height = 5.0 / (5.0 - math.sqrt(5.0))
     peak = 0.1 * exp(-0.5 * math.sqrt(centre))
     peak = max(peak, height * (1.0 - math.sqrt(near_left)))
@@ -281,7 +281,7 @@ def placement(function: Function, dimension: int, shifted: bool, rotated: bool, 
         The data that `formula` takes in addition to the point.
     """
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, dimension])))
-    reach = 0.15 * (function.upper - function.lower)
+    max_shift = 0.15 * (function.upper - function.lower)
     shift = 2.0 * rng.random(dimension) - 1.0
     centre = (function.lower + function.upper) / 2
     columns, sums = np.empty((0, dimension)), np.ones(dimension)
@@ -290,8 +290,8 @@ def placement(function: Function, dimension: int, shifted: bool, rotated: bool, 
         sums = columns.sum(axis=1)
     # f applied to c + Q (x - s - c): the optimum, at c + Q'(best - c) without the shift, moves by s
     at = centre + sums * (function.best - centre)
-    lowest = np.minimum(np.maximum(-reach, function.lower + function.radius - at), 0.0)
-    highest = np.maximum(np.minimum(reach, function.upper - function.radius - at), 0.0)
+    lowest = np.minimum(np.maximum(-max_shift, function.lower + function.radius - at), 0.0)
+    highest = np.maximum(np.minimum(max_shift, function.upper - function.radius - at), 0.0)
     moved = np.where(shift < 0, -shift * lowest, shift * highest) if shifted else np.zeros(dimension)
     domain = [function.lower - function.radius, function.upper + function.radius, centre]
     return np.concatenate([np.array(domain), moved, columns.ravel()])

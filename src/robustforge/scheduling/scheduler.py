@@ -2,7 +2,7 @@
 
 When a worker dies, the tasks of its chunk are retried one by one, and a task whose worker dies again has failed, with
 the reason. Workers that hold several tasks, as Dask's do, take other tasks with them when they die: then the tasks in
-question are retried one after the other, with nothing else running, to isolate the culprit. All other tasks are
+question are retried one after the other, with nothing else running, to isolate the failing one. All other tasks are
 unaffected.
 """
 
@@ -120,7 +120,7 @@ class Scheduler(Generic[T, R]):
 
 
 class Retries(Generic[T, R]):
-    """Retries the tasks of workers that died, and isolates the culprit.
+    """Retries the tasks of workers that died, and isolates the failing ones.
 
     Attributes:
         tasks: The tasks that were on a worker when it died, each to be retried alone.
@@ -133,7 +133,7 @@ class Retries(Generic[T, R]):
         self._is_shared = False  # whether a worker holds several chunks, which die together
 
     def max_running(self, usual: int) -> int:
-        """Return how many chunks may run at the same time: one, if another could be the culprit."""
+        """Return how many chunks may run at the same time: one, while tasks of a shared worker are retried alone."""
         return 1 if self.tasks and self._is_shared else usual
 
     def next_chunk(self) -> list[T]:
@@ -141,7 +141,7 @@ class Retries(Generic[T, R]):
         return [self.tasks.popleft()] if self.tasks else []
 
     def handle(self, chunk: list[T], error: BaseException, alone: bool) -> R | None:
-        """Return the result of a failed task if it is the culprit; otherwise schedule the chunk for a retry.
+        """Return the result of a task if it has failed; otherwise schedule the chunk for a retry.
 
         Args:
             chunk: The tasks that were on the worker.

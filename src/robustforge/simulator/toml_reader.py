@@ -107,7 +107,7 @@ class TomlReader:
         unknown = [each for each in table if each not in known]
         place = f"in [{key}]" if key else "at the top of the file"
         for each in unknown[:MAX_UNKNOWN_KEYS]:
-            close = closest(each, known, cutoff=0.6)
+            close = closest(each, known)
             fix = "" if close else f"Known keys: {', '.join(sorted(known))}"
             where = f"{key}.{each}" if key else each
             self.add_error(where, f"unknown key {shortened(each)!r} {place}", did_you_mean(close), fix)

@@ -32,8 +32,8 @@ def search_settings(file: ProblemFile, heuristic: Heuristic) -> dict[str, Any]:
 
 def resolve_file_heuristic(file: ProblemFile) -> Heuristic:
     """Return the heuristic of a problem file: by name, from a JSON file in its folder, or the default."""
-    beside = file.path.parent / file.heuristic
-    name = str(beside) if file.heuristic.endswith(".json") and beside.is_file() else file.heuristic
+    in_folder = file.path.parent / file.heuristic
+    name = str(in_folder) if file.heuristic.endswith(".json") and in_folder.is_file() else file.heuristic
     return resolve_heuristic(name or None, file.scaled_problem, file.budget)
 
 

@@ -303,8 +303,8 @@ def stored_problem(store: Store, experiment: Experiment) -> ProblemFile:
 
 
 def _not_pending(number: int, where: str = "") -> TellError:
-    place = f"{where}: " if where else ""
-    return TellError(f"{place}point {number} is not pending", fix="`robustforge ask` lists the pending points")
+    prefix = f"{where}: " if where else ""
+    return TellError(f"{prefix}point {number} is not pending", fix="`robustforge ask` lists the pending points")
 
 
 def _check_same_value(number: int, before: RunOutcome, now: RunOutcome, where: str) -> None:
@@ -312,9 +312,9 @@ def _check_same_value(number: int, before: RunOutcome, now: RunOutcome, where: s
     if before.failed == now.failed and (before.failed or before.value == now.value):
         return
     stored, reported = ("failed" if outcome.failed else repr(outcome.value) for outcome in (before, now))
-    place = f"{where}: " if where else ""
+    prefix = f"{where}: " if where else ""
     raise TellError(
-        f"{place}point {number} already has another value",
+        f"{prefix}point {number} already has another value",
         f"{stored} is stored, {reported} is reported",
         "Stored values cannot be changed; start a search with another name if the stored one is wrong",
     )

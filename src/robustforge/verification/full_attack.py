@@ -97,8 +97,8 @@ def _is_additive_at(objective: CountedObjective, unit: Floats, centre: float) ->
 def _to_surface(objective: CountedObjective, units: Floats) -> Floats:
     """Return points moved outwards to the surface of the set."""
     sizes = np.abs(units).max(axis=1) if objective.is_box else norms(units)
-    pushed: Floats = units / np.where(sizes > 0, sizes, 1.0)[:, None]
-    return pushed
+    on_surface: Floats = units / np.where(sizes > 0, sizes, 1.0)[:, None]
+    return on_surface
 
 
 def _exchange(objective: CountedObjective) -> None:

@@ -81,14 +81,14 @@ def assess(ctx: click.Context, /, as_json: bool, csv_file: str | None, ioh_folde
     from robustforge.cli.views.assessment_view import show_assessment
 
     json_text.check_folder(csv_file, "--csv")
-    found, lost = run_assessment(ctx, rf.assess, options)
+    found, store_error = run_assessment(ctx, rf.assess, options)
     payload = assessments.assessment_payload(found, options["store"])
     json_text.save_csv(payload["summaries"], csv_file)
     if ioh_folder and payload["failures"] < payload["runs"]:
         found.to_iohprofiler(ioh_folder)
     print_payload(payload, as_json, lambda: show_assessment(payload))
-    if lost is not None:  # the completed runs are printed although the store was lost
-        raise lost
+    if store_error is not None:  # the completed runs are printed although the store was lost
+        raise store_error
     ctx.exit(FAILED if payload["failures"] == payload["runs"] else 0)
 
 

@@ -35,10 +35,10 @@ def compare(ctx: click.Context, /, as_json: bool, csv_file: str | None, measure:
     json_text.check_folder(csv_file, "--csv")
     if measure == "attacked" and not options["attack"]:
         raise AssessmentError("--by attacked needs the attack", fix="Leave --no-attack out")
-    found, lost = run_assessment(ctx, rf.compare, {**options, "measure": measure})
+    found, store_error = run_assessment(ctx, rf.compare, {**options, "measure": measure})
     payload = assessments.comparison_payload(found, options["store"])
     json_text.save_csv(payload["cells"], csv_file)
     print_payload(payload, as_json, lambda: show_comparison(payload))
-    if lost is not None:
-        raise lost
+    if store_error is not None:
+        raise store_error
     ctx.exit(FAILED if payload["failures"] == payload["runs"] else 0)

@@ -196,7 +196,7 @@ def evolve(
     spec = {key: settings.pop(key) for key in ("dimension", "variant", "variant_seed", "out_of_bounds")}
     chosen = chosen_problems(problems, objective, spec, "dimension" in explicit_options(ctx, "dimension"), variants)
     rules, name = parse_grammar(grammar, only, without, fix), name or default_name([each.name for each in chosen])
-    lost: StoreWriteError | None = None
+    store_error: StoreWriteError | None = None
     try:
         with interruptible_once(), _cluster(dask) as executor, watching(name) as on_progress:
             backend: dict[str, Any] = {"executor": executor, "workers": workers, "time_limit": time_limit}
@@ -207,14 +207,14 @@ def evolve(
     except StoreWriteError as error:
         if error.result is None:
             raise
-        evolution, lost = error.result, error
+        evolution, store_error = error.result, error
     payload = evolution_payload(evolution, store)
     saved = output if payload["champion"]["all_finite"] else None
     if saved:
         evolution.champion.save(saved)
     print_payload(payload, as_json, lambda: show_evolution(payload, evolution.champion, saved))
-    if lost is not None:  # the best heuristic so far is printed although the store was lost
-        raise lost
+    if store_error is not None:  # the best heuristic so far is printed although the store was lost
+        raise store_error
     ctx.exit(0 if payload["champion"]["all_finite"] else FAILED)
 
 

@@ -137,8 +137,8 @@ def _minimize_with_bar(made: Problem, **arguments: Any) -> tuple[Any, bool]:
 
     search = rf.Optimizer(made, **arguments)
     search.ask()  # may compile, which Ctrl-C may end; the loop asks for the same points again
-    with counted_interrupts() as pressed, bar("solving", search.budget) as update:
-        while not pressed and (batch := search.ask()):
+    with counted_interrupts() as interrupts, bar("solving", search.budget) as update:
+        while not interrupts and (batch := search.ask()):
             search.tell(batch.ids, [made(x) for x in batch.x])
             update(search.nfev)
     return search.result(), not search.finished
@@ -173,15 +173,15 @@ def solve_file(
     json_text.check_folder(output)
     file, where, started = read_file(target, **changes), store_of(target, store), time.perf_counter()
     check_model(file)
-    search, interrupted, lost = _run_search(file, where, keep_folders, accept_changes)
-    stored = getattr(lost, "recovery_copy", None) or where
+    search, interrupted, store_error = _run_search(file, where, keep_folders, accept_changes)
+    stored = getattr(store_error, "recovery_copy", None) or where
     payload = designs.design_payload(search, stored, time.perf_counter() - started)
     try:
         json_text.save(payload, output)
     finally:
         print_payload(payload, as_json, lambda: show_design(payload, target, store, changes.get("name")))
-    if lost is not None:  # the design is printed although the store was lost
-        raise lost
+    if store_error is not None:  # the design is printed although the store was lost
+        raise store_error
     if interrupted:
         echo(f"interrupted: {payload['runs']} runs are stored in {where}; the same command resumes", err=True)
         ctx.exit(INTERRUPTED)
@@ -210,7 +210,7 @@ def _run_search(
                     model_runner(file, store, keep_folders) as submit,
                     model_runs(what, file.budget, search.runs, search.failures) as update,
                 ):
-                    search.solve(submit, lambda going: update(going.runs, going.failures))
+                    search.solve(submit, lambda progress: update(progress.runs, progress.failures))
             except KeyboardInterrupt:
                 return search, True, None
     except StoreWriteError as error:

@@ -123,7 +123,7 @@ def verify_file(ctx: click.Context, target: str, store: str | None, budget: int,
         raise ProblemError(
             f"there is no design to verify: {where} does not exist", fix=f"Run `robustforge solve {target}` first"
         )
-    attack, lost = None, None
+    attack, store_error = None, None
     try:
         with Store.open(where, durable=True) as opened:
             attack = StoredAttack(StoredSearch.reopen(file, opened))
@@ -134,14 +134,14 @@ def verify_file(ctx: click.Context, target: str, store: str | None, budget: int,
                     model_runs(f"verify {file.name}", budget) as update,
                 ):
                     total = max(budget, attack.stored)
-                    attack.run(total, submit, lambda going: update(going.runs, going.failures))
+                    attack.run(total, submit, lambda progress: update(progress.runs, progress.failures))
             except KeyboardInterrupt:
                 end_interrupted(ctx, where)
     except StoreWriteError as error:
         if attack is None:
             raise
-        lost = error
+        store_error = error
     payload = designs.verified_payload(file, attack.result(), where, budget)
     print_payload(payload, as_json, lambda: design_view.show_verified(payload))
-    if lost is not None:
-        raise lost
+    if store_error is not None:
+        raise store_error

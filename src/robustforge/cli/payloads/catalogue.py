@@ -12,8 +12,7 @@ import re
 from typing import Any
 
 import robustforge as rf
-from robustforge.core.component import Component, Field, fields
-from robustforge.core.component import places as all_places
+from robustforge.core.component import Component, Field, fields, slots_and_parts
 from robustforge.errors import UnknownNameError
 from robustforge.representation import Heuristic
 from robustforge.representation.bnf import derivation_tree
@@ -90,12 +89,12 @@ def component_rows(slot: str | None = None) -> list[Record]:
     Args:
         slot: A single slot, by its name or by its key in JSON.
     """
-    places = {kind: field for kind, field in all_places(Heuristic).items() if field is not None}
-    labels = {kind: label(kind) for kind in places}
+    slots = {kind: field for kind, field in slots_and_parts(Heuristic).items() if field is not None}
+    labels = {kind: label(kind) for kind in slots}
     if slot is not None:
-        wanted = re.sub(r"[\s_-]+", " ", slot.strip().lower())
-        places = {kind: field for kind, field in places.items() if wanted in (labels[kind], field.name)}
-        if not places:
+        given = re.sub(r"[\s_-]+", " ", slot.strip().lower())
+        slots = {kind: field for kind, field in slots.items() if given in (labels[kind], field.name)}
+        if not slots:
             raise UnknownNameError("slot", slot, labels.values(), "robustforge components")
     return [
         {
@@ -105,7 +104,7 @@ def component_rows(slot: str | None = None) -> list[Record]:
             "about": kind.summary(),
             "components": [_component_row(component, labels) for component in kind.alternatives()],
         }
-        for kind, field in places.items()
+        for kind, field in slots.items()
     ]
 
 

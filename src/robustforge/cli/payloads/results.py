@@ -24,7 +24,7 @@ VERIFICATION_FORMAT = "robustforge-verification/1"
 
 STDIN = "-"
 
-_LARGEST_FILE = 100_000_000
+_MAX_FILE_SIZE = 100_000_000
 _FIX = "`robustforge solve sphere -o result.json` writes a valid one"
 
 
@@ -95,8 +95,8 @@ def read_result(path: str) -> Record:
         return parse_result(sys.stdin.read(), "the standard input")
     fix = "Pass a file that `robustforge solve -o result.json` wrote, or a test problem with --x"
     try:
-        if Path(path).stat().st_size > _LARGEST_FILE:
-            raise ProblemError("a result is a small file", f"{path} has more than {_LARGEST_FILE:,} bytes", fix)
+        if Path(path).stat().st_size > _MAX_FILE_SIZE:
+            raise ProblemError("a result is a small file", f"{path} has more than {_MAX_FILE_SIZE:,} bytes", fix)
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"

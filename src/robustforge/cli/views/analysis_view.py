@@ -24,7 +24,7 @@ from robustforge.formatting import count
 from robustforge.tables import Record
 
 _CLEARLY = 0.05
-_BAR, _MOST_PAIRS = 30, 5
+_BAR, _MAX_PAIRS = 30, 5
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 _BEST = (
     ("group", "inner", "extent", "movement", "network", "baseline"),
@@ -137,7 +137,7 @@ def _effects(rows: Sequence[Record]) -> list[RenderableType]:
 
 
 def _pairs(rows: Sequence[Record]) -> list[RenderableType]:
-    clear = [row for row in rows if row["low"] > 0.0][:_MOST_PAIRS]
+    clear = [row for row in rows if row["low"] > 0.0][:_MAX_PAIRS]
     if not clear:
         return [indented(Text("No two components interact significantly.", style="dim"))]
     table = _figures("components", "effect", "90% interval")

@@ -18,8 +18,8 @@ from robustforge.tables import Record
 def show_problems(rows: list[Record]) -> None:
     """Print the test problems."""
     table = columns("name", "bounds", "tolerance", "description")
-    for place, row in enumerate(rows):
-        if place and row["suite"] != rows[place - 1]["suite"]:
+    for index, row in enumerate(rows):
+        if index and row["suite"] != rows[index - 1]["suite"]:
             table.add_row()
             table.add_row(Text("held out", style="dim"), "", "", Text("not used for evolving heuristics", style="dim"))
         box, radius = f"{row['lower']:g} to {row['upper']:g}", f"{row['radius']:g}"

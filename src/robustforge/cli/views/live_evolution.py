@@ -21,7 +21,7 @@ from robustforge.formatting import whole_duration
 from robustforge.store import FINAL
 
 _BARS = "▁▂▃▄▅▆▇█"
-_LONGEST_CURVE = 48
+_MAX_CURVE_LENGTH = 48
 
 _logger = logging.getLogger(f"{log.PACKAGE}.cli.progress")
 
@@ -98,7 +98,7 @@ def _facts(evolution: Evolution) -> Table:
         if len(evolution.problems) > 1:
             grid.add_row("", Text("0: best, 1: median of the first generation", style="dim"))
         curve = [evolution.best_and_median(generation)[0] for generation in evolution.generations]
-        grid.add_row("", Text(f"{bars(curve[-_LONGEST_CURVE:])}  by generation", style="dim"))
+        grid.add_row("", Text(f"{bars(curve[-_MAX_CURVE_LENGTH:])}  by generation", style="dim"))
     grid.add_row("speed", _speed(evolution))
     if evolution.failures:
         reason = evolution.failure_reasons.most_common(1)[0][0]
