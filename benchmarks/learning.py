@@ -1,6 +1,6 @@
 """Does evolution learn? Its champions against the best of equally many random heuristics.
 
-    python benchmarks/learning.py [--seeds 5] [--runs 100]
+    python benchmarks/learning.py [--seeds 5] [--runs 100] [--first-seed 1]
 
 For Sphere and Rastrigin in 10D, and for each seed, one evolution, and one "evolution" of a single generation that is as
 large as all generations of the other together: as many runs, the same choice of a champion among the best five on fresh
@@ -37,12 +37,12 @@ class PooledValues:
         return float(mannwhitneyu(self.evolved, self.drawn, alternative="less").pvalue)
 
 
-def compare(name: str, seeds: int, runs: int) -> PooledValues:
+def compare(name: str, seeds: int, runs: int, first_seed: int = 1) -> PooledValues:
     """Return the pooled values of evolved champions and of the best random heuristics on one problem."""
     problem = rf.problem(name, DIMENSION)
     everyone = {**SMALL, "population": SMALL["population"] * SMALL["generations"], "generations": 1}
     evolved, drawn = [], []
-    for seed in range(1, seeds + 1):
+    for seed in range(first_seed, first_seed + seeds):
         for champions, settings in ((evolved, SMALL), (drawn, everyone)):
             champion = rf.evolve(problem, seed=seed, grammar="paper", **settings).champion
             champions.append(fresh_values(problem, champion, runs, seed, **JUDGED))
@@ -53,9 +53,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--first-seed", type=int, default=1)
     args = parser.parse_args()
     for name in ("sphere", "rastrigin"):
-        found = compare(name, args.seeds, args.runs)
+        found = compare(name, args.seeds, args.runs, args.first_seed)
         print(
             f"{name:10s} evolved: mean {found.evolved.mean():.4g}, median {np.median(found.evolved):.4g};  "
             f"best of random: mean {found.drawn.mean():.4g}, median {np.median(found.drawn):.4g};  "

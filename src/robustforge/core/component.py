@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -255,8 +255,12 @@ def codes(choices: Any) -> tuple[Any, ...]:
     return tuple(range(len(get_args(choices))))
 
 
-def filled_record(slot: Any, chosen: Component | None, plan: Plan) -> np.ndarray[Any, Any]:
-    """Return the slot's record with the chosen component's parameters; all 0 where the slot is empty."""
+@lru_cache(maxsize=1024)
+def filled_record(slot: Any, chosen: Any, plan: Plan) -> np.ndarray[Any, Any]:
+    """Return the slot's record with the parameters of the chosen component; all 0 if that is `None`. Not to be changed.
+
+    Records are cached, since the same heuristic is often run again with the same plan.
+    """
     values = np.zeros(1, record(slot))
     if chosen is None:
         return values
@@ -273,6 +277,7 @@ def filled_record(slot: Any, chosen: Component | None, plan: Plan) -> np.ndarray
                 "Rename the field, or add the class to the module of the slot",
             )
         values[name] = number
+    values.flags.writeable = False
     return values
 
 

@@ -6,7 +6,7 @@ Everything here is found in the declarations: a component or a slot that is adde
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import robustforge.components  # noqa: F401 - every module of components declares its arrays when it is imported
@@ -33,7 +33,13 @@ STATE = StateType(FIELDS)
 
 def record_name(component: Component) -> str | None:
     """Return the name of the record that holds a component; `None` if kernels do not read it."""
-    kind = type(component).slot() or type(component)
+    chosen: Any = type(component)
+    return _record_name(chosen)
+
+
+@cache
+def _record_name(chosen: Any) -> str | None:
+    kind = chosen.slot() or chosen
     return next((name for name, slot in SLOTS.items() if slot is kind), None)
 
 
