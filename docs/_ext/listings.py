@@ -151,6 +151,7 @@ def applicable(component: str) -> str:
 def problems() -> str:
     """Return the test problems."""
     head = ("name", "suite", "bounds", "radius", "additive", "about")
+    rows = [row for row in records("problems") if row["dimension"] is None]
     return table(
         head,
         (
@@ -162,7 +163,27 @@ def problems() -> str:
                 "yes" if row["additive"] else "no",
                 row["about"],
             )
-            for row in records("problems")
+            for row in rows
+        ),
+    )
+
+
+def engineering() -> str:
+    """Return the engineering problems."""
+    head = ("name", "suite", "variables", "set", "traits", "about")
+    rows = [row for row in records("problems") if row["dimension"] is not None]
+    return table(
+        head,
+        (
+            (
+                f"`{row['name']}`",
+                "checking" if row["suite"].endswith("held-out") else "training",
+                str(row["dimension"]),
+                row["set"] if isinstance(row["radius"], list) else f"{row['set']}, {row['radius']:g}",
+                ", ".join(row["traits"]) or "smooth",
+                row["about"],
+            )
+            for row in rows
         ),
     )
 
@@ -243,4 +264,5 @@ LISTINGS = {
     "grammar": grammar,
     "heuristics": heuristics,
     "problems": problems,
+    "engineering": engineering,
 }

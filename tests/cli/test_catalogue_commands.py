@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import get_args
 
 import pytest
 from cli_runner import as_json, run
@@ -10,11 +11,12 @@ from cli_runner import as_json, run
 import robustforge as rf
 from robustforge import components
 from robustforge.core.component import Component
+from robustforge.robust_problem import Suite
 
 
 def test_problems_are_complete():
     shown = run("problems").stdout
-    every = [*rf.problems(), *rf.problems("held-out")]
+    every = [name for suite in get_args(Suite) for name in rf.problems(suite)]
     assert all(name in shown for name in every)
     assert [row["name"] for row in as_json("problems")] == every
 

@@ -17,21 +17,28 @@ import robustforge as rf
 from robustforge.cli.options import VARIANTS
 from robustforge.errors import EvolutionError, ObjectiveImportError, ProblemError, ProblemFileError
 from robustforge.robust_problem import Problem, as_problems
+from robustforge.robust_problem.engineering import ENGINEERING
+from robustforge.robust_problem.test_functions import DEFAULT_DIMENSION
 from robustforge.simulator.problem_file import ProblemFile, read_problem_file
 from robustforge.simulator.worker_pool import Submit, model_workers
 from robustforge.tables import Record
 
 ALL = "all"
-DEFAULT_DIMENSION = 30
 
 _FIX = "Name a Problem, a list of problems, or a function of the dimension that returns either"
 
 
 def problem_spec(name: str, options: Mapping[str, Any]) -> Record:
     """Return a test problem as plain data: its name and the options of a problem, as saved results have them."""
-    spec = {"name": name, **options, "outside": options["out_of_bounds"]}
+    dimension = default_dimension(name) if options["dimension"] is None else options["dimension"]
+    spec = {"name": name, **options, "dimension": dimension, "outside": options["out_of_bounds"]}
     del spec["out_of_bounds"]
     return spec
+
+
+def default_dimension(name: str) -> int:
+    """Return the variables of a test problem for which none are given."""
+    return ENGINEERING[name].dimension if name in ENGINEERING else DEFAULT_DIMENSION
 
 
 def build_problem(spec: Record) -> Problem:

@@ -54,7 +54,7 @@ def choice(
 
 
 problem_options = together(
-    problem("--dimension", type=int, default=30, metavar="N", help="Number of variables."),
+    problem("--dimension", type=int, metavar="N", show_default="30, or the problem's own", help="Number of variables."),
     choice(problem, "--variant", "Variant of the problem", VARIANTS),
     problem("--variant-seed", type=SEED, metavar="N", help="Seed of the variant's shift and rotation."),
     choice(problem, "--out-of-bounds", "Policy for points outside the bounds", OUT_OF_BOUNDS, former="--outside"),

@@ -19,6 +19,7 @@ from robustforge.evolution.api import default_name
 from robustforge.evolution.settings import DEFAULT_GRAMMAR, RACE_LEVEL, Settings, from_stored
 from robustforge.representation.presets import heuristic, heuristics
 from robustforge.representation.restriction import present_name
+from robustforge.robust_problem.engineering import ENGINEERING
 from robustforge.robust_problem.held_out import ALL
 from robustforge.robust_problem.problem import problem
 from robustforge.robust_problem.test_functions import FUNCTIONS
@@ -79,6 +80,8 @@ def search_commands(name: str, where: str, has_model: bool, attack: int = 0) -> 
 
 def _test_problem(stored: Mapping[str, Any]) -> Record | None:
     """Return the name and the options of a test problem; `None` for any other problem."""
+    if stored.get("name") in ENGINEERING:
+        return _engineering_problem(stored)
     found = _NAME.fullmatch(str(stored.get("name")))
     if found is None or found["stem"] not in ALL:
         return None
@@ -92,6 +95,18 @@ def _test_problem(stored: Mapping[str, Any]) -> Record | None:
         return None
     options = {"dimension": made.dimension, "variant": variant, "variant-seed": seed, "out-of-bounds": outside}
     return {"name": found["stem"], "options": options}
+
+
+def _engineering_problem(stored: Mapping[str, Any]) -> Record | None:
+    name, outside = stored["name"], stored.get("outside", "evaluate")
+    try:
+        made = problem(name, out_of_bounds=outside)
+    except RobustforgeError:
+        return None
+    if made.to_dict() != dict(stored):
+        return None
+    options = {"dimension": DEFAULT_DIMENSION, "variant": "original", "variant-seed": None, "out-of-bounds": outside}
+    return {"name": name, "options": options}
 
 
 def _problem_arguments(problems: Sequence[Record | None]) -> tuple[list[str], str]:

@@ -18,13 +18,14 @@ from numba.core.errors import NumbaError
 from robustforge import notebook_html
 from robustforge.arguments import named_arguments
 from robustforge.errors import ProblemError, UnknownNameError
+from robustforge.robust_problem.engineering import ENGINEERING, EngineeringProblem
 from robustforge.robust_problem.held_out import ALL, HELD_OUT
-from robustforge.robust_problem.test_functions import FUNCTIONS, placement
+from robustforge.robust_problem.test_functions import DEFAULT_DIMENSION, FUNCTIONS, placement
 from robustforge.robust_problem.uncertainty_sets import Ball, Geometry, UncertaintySet
 
 Floats = npt.NDArray[np.float64]
 OutOfBounds = Literal["evaluate", "clip", "shrink"]
-Suite = Literal["paper", "held-out"]
+Suite = Literal["paper", "held-out", "engineering", "engineering-held-out"]
 Variant = Literal["original", "shifted", "rotated", "shifted-rotated"]
 
 _WIDEST = 1e9  # beyond that, rounding errors exceed the tolerances
@@ -206,7 +207,7 @@ class Problem:
 @named_arguments(outside="out_of_bounds")
 def problem(
     name: str,
-    dimension: int = 30,
+    dimension: int | None = None,
     variant: Variant = "original",
     seed: int | None = None,
     out_of_bounds: OutOfBounds = "evaluate",
@@ -215,9 +216,10 @@ def problem(
 
     Args:
         name: For instance "rastrigin"; `problems()` lists them.
-        dimension: Variables, from 2 (1 where the formula allows it).
+        dimension: Variables, from 2 (1 where the formula allows it); 30 by default. Engineering problems have a number
+            of variables of their own.
         variant: "original" as in the paper; "shifted" by up to 15% of the range; "rotated" about the box's centre;
-            "shifted-rotated".
+            "shifted-rotated". Engineering problems are "original".
         seed: Decides the shift and the rotation; required by the variants.
         out_of_bounds: As for `Problem`.
 
@@ -225,12 +227,16 @@ def problem(
         >>> import robustforge as rf
         >>> rf.problem("sphere", dimension=2)([20.0, 21.0])
         1.0
+        >>> rf.problem("welded-beam").dimension
+        4
     """
-    if name not in ALL:
-        raise UnknownNameError("problem", name, ALL, "robustforge problems")
+    if name not in ALL and name not in ENGINEERING:
+        raise UnknownNameError("problem", name, [*ALL, *ENGINEERING], "robustforge problems")
     if variant not in get_args(Variant):
         raise UnknownNameError("variant", str(variant), get_args(Variant), "robustforge solve --help")
-    function = ALL[name]
+    if name in ENGINEERING:
+        return _engineering_problem(ENGINEERING[name], dimension, variant, seed, out_of_bounds)
+    function, dimension = ALL[name], DEFAULT_DIMENSION if dimension is None else dimension
     if not isinstance(dimension, (int, np.integer)) or dimension < function.least:
         raise ProblemError(
             f"{name} needs an integer dimension of at least {function.least}",
@@ -257,6 +263,21 @@ def problem(
     return made
 
 
+def _engineering_problem(
+    given: EngineeringProblem, dimension: int | None, variant: Variant, seed: int | None, out_of_bounds: OutOfBounds
+) -> Problem:
+    if dimension is not None and dimension != given.dimension:
+        fact = f"{given.name} has {given.dimension}, got dimension={dimension!r}"
+        raise ProblemError("an engineering problem has a number of variables of its own", fact, "Leave `dimension` out")
+    if variant != "original":
+        fact = f"{given.name} was requested as {variant!r}"
+        raise ProblemError('an engineering problem exists as "original" only', fact, "Leave `variant` out")
+    made = Problem(given.formula, given.bounds, given.uncertainty, out_of_bounds=out_of_bounds, name=given.name)
+    made.takes_data = True
+    made._recipe = (given.name, None, variant, seed, out_of_bounds)
+    return made
+
+
 @lru_cache(maxsize=64)
 def _instance(name: str, dimension: int, variant: Variant, seed: int, out_of_bounds: OutOfBounds) -> Problem:
     return problem(name, dimension, variant, seed, out_of_bounds=out_of_bounds)
@@ -266,8 +287,9 @@ def problems(suite: Suite = "paper") -> tuple[str, ...]:
     """Return the names of the test problems.
 
     Args:
-        suite: "paper" for the paper's ten, or "held-out" for those that nothing was evolved or tuned on: for final
-            tables only.
+        suite: "paper" for the paper's ten; "held-out" for those that nothing was evolved or tuned on, for final tables
+            only; "engineering" for those on which the default heuristics are chosen, with 2 to 12 variables, limits,
+            kinks and failures; "engineering-held-out" for others of that kind, which only check the choice.
 
     Example:
         >>> import robustforge as rf
@@ -278,7 +300,10 @@ def problems(suite: Suite = "paper") -> tuple[str, ...]:
     """
     if suite not in get_args(Suite):
         raise UnknownNameError("suite", str(suite), get_args(Suite), "robustforge problems")
-    return tuple(FUNCTIONS if suite == "paper" else HELD_OUT)
+    suites = {"paper": FUNCTIONS, "held-out": HELD_OUT}
+    if suite in suites:
+        return tuple(suites[suite])
+    return tuple(name for name, each in ENGINEERING.items() if each.suite == suite)
 
 
 def _unpickled(

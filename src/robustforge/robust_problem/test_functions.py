@@ -19,6 +19,9 @@ from robustforge.core.random import Stream, normal, stream
 
 Floats = npt.NDArray[np.float64]
 
+DEFAULT_DIMENSION = 30
+"""Variables of a test problem that exists in any number of them."""
+
 
 @dataclass(frozen=True)
 class Function:

@@ -73,7 +73,7 @@ def verify(
     PROBLEM: verify the design --x of a test problem in the same way.
     """
     import robustforge as rf
-    from robustforge.cli.load_problem import build_problem, is_problem_file, problem_spec
+    from robustforge.cli.load_problem import build_problem, default_dimension, is_problem_file, problem_spec
     from robustforge.cli.payloads import results
     from robustforge.cli.views.progress_bars import spinner
     from robustforge.cli.views.result_view import show_verification
@@ -90,8 +90,9 @@ def verify(
         result = results.read_result(target)
         spec, x, known = result["problem"], result["x"], results.known_worst(result)
     else:
-        x, known = results.parse_design(design, options["dimension"], "dimension" in named), None
-        spec = problem_spec(target, {**options, "dimension": len(x) or options["dimension"]})
+        given = options["dimension"]
+        x, known = results.parse_design(design, given or default_dimension(target), given is not None), None
+        spec = problem_spec(target, {**options, "dimension": len(x) or given})
     made = build_problem(spec)
     with spinner(f"evaluating {samples:,} points around the design, then attacking it"):
         found = rf.verify(made, x, samples=samples, rng=seed, prior_evaluations=results.known_point(made, known))

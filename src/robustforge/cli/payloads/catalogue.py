@@ -11,6 +11,9 @@ import json
 import re
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 import robustforge as rf
 from robustforge.core.component import Component, Field, fields, slots_and_parts
 from robustforge.errors import UnknownNameError
@@ -19,27 +22,54 @@ from robustforge.representation.bnf import derivation_tree
 from robustforge.representation.letter import departures, interpretation_name
 from robustforge.representation.pseudocode import pseudocode
 from robustforge.representation.restriction import label
+from robustforge.robust_problem.engineering import ENGINEERING, EngineeringProblem
 from robustforge.robust_problem.held_out import HELD_OUT
 from robustforge.robust_problem.test_functions import FUNCTIONS
 from robustforge.tables import Record
 
 
 def problem_rows() -> list[Record]:
-    """Return the test problems: bounds, radius of the uncertainty set, description."""
+    """Return the test problems: bounds, size of the uncertainty set, what makes them hard, description."""
     return [
         {
             "name": function.name,
             "suite": suite,
+            "dimension": None,
+            "set": "ball",
             "lower": function.lower,
             "upper": function.upper,
             "radius": function.radius,
             "least_dimension": function.least,
             "additive": function.additive,
+            "traits": ["additive"] if function.additive else [],
             "about": function.about,
         }
         for suite, functions in (("paper", FUNCTIONS), ("held-out", HELD_OUT))
         for function in functions.values()
-    ]
+    ] + [_engineering_row(each) for each in ENGINEERING.values()]
+
+
+def _engineering_row(given: EngineeringProblem) -> Record:
+    """Return an engineering problem; bounds and radius are one number, or one for each variable."""
+    geometry = given.uncertainty.geometry(given.dimension)
+    lower, upper = np.array(given.bounds).T
+    return {
+        "name": given.name,
+        "suite": given.suite,
+        "dimension": given.dimension,
+        "set": "box" if geometry.is_box else "ball",
+        "lower": _shortened(lower),
+        "upper": _shortened(upper),
+        "radius": _shortened(geometry.radii),
+        "least_dimension": given.dimension,
+        "additive": "additive" in given.traits,
+        "traits": list(given.traits),
+        "about": given.about,
+    }
+
+
+def _shortened(numbers: npt.NDArray[np.float64]) -> float | list[float]:
+    return float(numbers[0]) if np.ptp(numbers) == 0 else [float(each) for each in numbers]
 
 
 def heuristic_rows() -> list[Record]:

@@ -17,6 +17,8 @@ import robustforge as rf
 from robustforge.cli.payloads.catalogue import preset_name
 from robustforge.cli.payloads.designs import DESIGN_FORMAT
 from robustforge.errors import ProblemError
+from robustforge.robust_problem.engineering import ENGINEERING
+from robustforge.robust_problem.held_out import ALL
 from robustforge.tables import Record
 
 RESULT_FORMAT = "robustforge-result/1"
@@ -78,7 +80,7 @@ def verification_payload(
 
 def check_alone(target: str, given: list[str]) -> None:
     """Refuse a test problem without a design, and a result together with the options of a test problem."""
-    if target in (*rf.problems(), *rf.problems("held-out")) and not Path(target).exists():
+    if target in (*ALL, *ENGINEERING) and not Path(target).exists():
         raise ProblemError(f"no design given for {target}", fix="Add one, for instance --x 20")
     if given:
         flags = ", ".join(f"--{key.replace('_', '-')}" for key in given)

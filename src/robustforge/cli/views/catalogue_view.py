@@ -14,6 +14,12 @@ from robustforge.cli.terminal import (
 )
 from robustforge.tables import Record
 
+_NOTES = {
+    "held-out": "not used for evolving heuristics",
+    "engineering": "the default heuristics are chosen on these",
+    "engineering-held-out": "only to check that choice",
+}
+
 
 def show_problems(rows: list[Record]) -> None:
     """Print the test problems."""
@@ -21,10 +27,17 @@ def show_problems(rows: list[Record]) -> None:
     for index, row in enumerate(rows):
         if index and row["suite"] != rows[index - 1]["suite"]:
             table.add_row()
-            table.add_row(Text("held out", style="dim"), "", "", Text("not used for evolving heuristics", style="dim"))
-        box, radius = f"{row['lower']:g} to {row['upper']:g}", f"{row['radius']:g}"
+            suite, note = row["suite"].replace("-", " "), _NOTES[row["suite"]]
+            table.add_row(Text(suite, style="dim"), "", "", Text(note, style="dim"))
+        box, radius = f"{_number(row['lower'])} to {_number(row['upper'])}", _number(row["radius"])
+        if row["dimension"] is not None:
+            box = f"{row['dimension']} variables"
         table.add_row(Text(row["name"], style="bold"), box, radius, row["about"])
     show(table, "", Text("Tolerance: radius of the uncertainty set around a design.", style="dim"))
+
+
+def _number(given: float | list[float]) -> str:
+    return "own" if isinstance(given, list) else f"{given:g}"
 
 
 def show_heuristics(rows: list[Record]) -> None:
