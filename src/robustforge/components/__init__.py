@@ -9,6 +9,7 @@ from pkgutil import iter_modules
 from robustforge.components.coordinate_search import CoordinateSearch
 from robustforge.components.descent_directions import DescentDirections
 from robustforge.components.descent_search import DescentSearch
+from robustforge.components.emulator_search import EmulatorSearch
 from robustforge.components.evolution_strategy import EvolutionStrategy
 from robustforge.components.final_selection import Final, FinalistSelection, NoSelection
 from robustforge.components.gradient_search import GradientSearch
@@ -57,6 +58,7 @@ __all__ = [
     "DescentDirections",
     "DescentMovement",
     "DescentSearch",
+    "EmulatorSearch",
     "EvolutionStrategy",
     "FarRestart",
     "Final",
