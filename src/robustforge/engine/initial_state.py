@@ -195,9 +195,14 @@ def _addresses(slot: Any, component: Any) -> tuple[tuple[str, int], ...]:
     return tuple((kernel, kernel_address(slot, component, kernel)) for kernel in slot.kernels)
 
 
+def _reserve(problem: Problem, heuristic: Heuristic, budget: int) -> int:
+    geometry = problem.geometry
+    return heuristic.final.reserve(budget, int(geometry.active.size), bool(geometry.is_box))
+
+
 def _counters(problem: Problem, heuristic: Heuristic, plan: Plan) -> dict[str, int]:
     """Return the counters that are not 0 at the start."""
-    inner, reserve = heuristic.inner, heuristic.final.reserve(plan.budget)
+    inner, reserve = heuristic.inner, _reserve(problem, heuristic, plan.budget)
     if plan.budget - 1 - reserve < plan.inner_budget:
         reserve = 0
     allowance = plan.budget - 1 - reserve

@@ -1,0 +1,414 @@
+"""Models of a closing attack: ridge regressions, linear and quadratic, on the history near a point.
+
+They are small, at most some hundred points, so that an attack costs little however long the history is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from robustforge.components.additive_surrogate import AdditiveState
+from robustforge.components.final_selection import FinalState
+from robustforge.core.agents import copy, fill
+from robustforge.core.compiler import both_ways, compiled, inlined
+from robustforge.core.linear_algebra import solve_in_place
+from robustforge.core.state import ONE, Floats, Integers, Record, Shape
+
+if TYPE_CHECKING:
+    from robustforge.core.state import Array
+
+WINDOW = 8192
+"""Points of the history, the newest, among which the nearest are looked for."""
+
+ROWS = 8
+"""Designs that are compared at most: the incumbent and its challengers."""
+
+MANY_VARIABLES, MODEL_POINTS, KERNEL_POINTS = 160, 320, 72
+"""Variables from which on models are smaller; and the points of a linear and of a quadratic model, at most."""
+
+_RIDGE = 1e-3
+"""The ridge, as a fraction of the mean diagonal entry of the Gram matrix."""
+
+_CERTAIN = 0.1
+"""Difference in a variable without a tolerance that counts like the radius of the set, as a fraction of its range."""
+
+
+class Closing:
+    """The progress of a closing attack."""
+
+    is_begun: int  # whether it has begun
+    is_fixed: int  # whether the design is fixed, so that it is only attacked
+    first: int  # the index in the history of its first evaluation
+    total: int  # evaluations that it may have
+    rows: int  # designs that are compared
+    best: int  # which of them is the incumbent
+    target: int  # which of them is attacked at present
+    round: int  # batches so far
+    limit: int  # points of the present batch at most
+    finalists: int  # outcomes of the search that were considered as challengers
+    steps: int  # steps away from bad directions that were considered
+    failed: int  # whether a point of the history has failed, or is infeasible
+    has_estimate: int  # whether the search had an incumbent
+    estimate: float  # the value of the incumbent before the attack, as the search believed it
+
+
+class ClosingState(AdditiveState, FinalState):
+    """The designs of a closing attack, and the model of the function near one of them."""
+
+    closing: Annotated[Record[Closing], ONE, "the progress of the attack"]
+    closing_x: Annotated[Floats, Shape("closing_rows", "dimension"), "the designs that are compared, and one more"]
+    closing_worst: Annotated[Floats, Shape("closing_rows"), "the worst value known in the set of each"]
+    closing_point: Annotated[Integers, Shape("closing_rows"), "index in the history of that point; -1 if unknown"]
+    closing_runs: Annotated[Integers, Shape("closing_rows"), "evaluations of the attack in the set of each"]
+    closing_tried: Annotated[Integers, Shape("closing_rows"), "batches that each was the target of"]
+    closing_screened: Annotated[Integers, Shape("closing_rows"), "screening corners that were proposed for each"]
+    closing_radius: Annotated[Floats, Shape("closing_rows"), "radius of the trust region about its worst point"]
+    closing_key: Annotated[Floats, Shape("closing_window"), "distance of each point of the history"]
+    closing_sorted: Annotated[Floats, Shape("closing_window"), "the same, partly sorted"]
+    model_index: Annotated[Integers, Shape("closing_points"), "indices in the history of the points of the model"]
+    model_x: Annotated[Floats, Shape("closing_points", "dimension"), "offsets of these points, in units of the set"]
+    model_f: Annotated[Floats, Shape("closing_points"), "their values"]
+    model_weight: Annotated[Floats, Shape("closing_points"), "their weights"]
+    model_alpha: Annotated[Floats, Shape("closing_square"), "their coefficients in a kernel model"]
+    model_gram: Annotated[Floats, Shape("closing_square", "closing_square"), "the normal equations"]
+    model_mean: Annotated[Floats, Shape("closing_points_dimension"), "weighted mean of the points"]
+    model_unit: Annotated[Floats, Shape("closing_points_dimension"), "one unit of each variable"]
+    model_slope: Annotated[Floats, Shape("closing_points_dimension"), "slope of the model"]
+    model_hessian: Annotated[
+        Floats, Shape("closing_points_dimension", "closing_points_dimension"), "second derivatives of the model"
+    ]
+    attack_offset: Annotated[Floats, Shape("closing_points_dimension"), "an offset that is being composed"]
+    attack_trial: Annotated[Floats, Shape("closing_points_dimension"), "another one"]
+    attack_worst: Annotated[Floats, Shape("closing_points_dimension"), "offset of the worst point of the target"]
+    attack_basis: Annotated[Floats, Shape(8, "closing_points_dimension"), "orthogonal directions"]
+    attack_order: Annotated[Integers, Shape("closing_points_dimension"), "variables, by what their change may gain"]
+    bad_units: Annotated[Floats, Shape("closing_hull", "dimension"), "unit vectors towards bad points"]
+    bad_rooms: Annotated[Floats, Shape("closing_hull_rooms", "closing_hull"), "memory for the direction from them"]
+    bad_active: Annotated[Integers, Shape("closing_hull"), "the vectors that decide it"]
+
+
+@both_ways
+def model_points(dimension: int) -> int:
+    """Return how many points a linear model has at most."""
+    return min(3 * dimension + 10, MODEL_POINTS) if dimension <= MANY_VARIABLES else MANY_VARIABLES
+
+
+@compiled
+def set_units(s: ClosingState) -> None:
+    """Write how long one unit of each variable is: the radius of the set, or a fraction of the variable's range."""
+    fill(s.model_unit, 1.0)
+    for i in s.certain:
+        s.model_unit[i] = max(_CERTAIN * (s.upper[i] - s.lower[i]), 1e-12)
+
+
+@compiled
+def distance(s: ClosingState, y: Floats, centre: Floats, is_box: bool) -> float:
+    """Return the distance of two points in units of the set, in its norm."""
+    unit, total = s.model_unit, 0.0
+    for i in range(unit.size):
+        gap = (y[i] - centre[i]) / unit[i]
+        total = max(total, gap * gap) if is_box else total + gap * gap
+    return math.sqrt(total)
+
+
+@compiled
+def load_nearest(s: ClosingState, centre: Floats, most: int, is_box: bool, kind: int, at: int) -> int:
+    """Load the nearest points of the history about a centre: of those within the set, the newest.
+
+    Args:
+        s: The state.
+        centre: The centre, scaled.
+        most: How many points at most.
+        is_box: Whether distances are measured in the maximum norm.
+        kind: Which points: 0 with finite values, 1 that failed or are infeasible.
+        at: Where in the model they are written.
+
+    Returns:
+        How many there are; their distances are in `model_weight`.
+    """
+    spent, values, points = s.counters[0].spent, s.history_f, s.history_y
+    keys, partly = s.closing_key, s.closing_sorted
+    first, count = max(0, spent - keys.size), 0
+    for k in range(first, spent):
+        keys[k - first] = np.inf
+        if math.isfinite(values[k]) == (kind == 0):
+            gap = distance(s, points[k], centre, is_box)
+            if gap < 1.0 + 1e-9 and kind == 0:
+                gap = 1.0 - 1e-6 * (k - first) / keys.size  # the newest ones first
+            keys[k - first] = gap
+            partly[count] = gap
+            count += 1
+    limit = np.inf
+    if count > most:
+        limit = _smallest(partly, count, most)
+    found = 0
+    for k in range(spent - 1, first - 1, -1):
+        if found < most and keys[k - first] <= limit and keys[k - first] < np.inf:
+            s.model_index[at + found] = k
+            s.model_weight[at + found] = keys[k - first]
+            found += 1
+    return found
+
+
+@compiled
+def _smallest(values: Floats, count: int, rank: int) -> float:
+    """Return the value of a rank, counted from 1, among the first `count`, which change their order."""
+    low, high, k = 0, count - 1, rank - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return float(values[k])
+
+
+@compiled
+def fill_model(s: ClosingState, centre: Floats, count: int) -> bool:
+    """Write the loaded points, relative to a centre, and their values; return whether the values differ.
+
+    Points outside the set count less, the further they are.
+    """
+    unit, x, f, weight = s.model_unit, s.model_x, s.model_f, s.model_weight
+    low, high = np.inf, -np.inf
+    for m in range(count):
+        k = s.model_index[m]
+        y, row = s.history_y[k], x[m]
+        for i in range(unit.size):
+            row[i] = (y[i] - centre[i]) / unit[i]
+        f[m] = s.history_f[k]
+        low, high = min(low, f[m]), max(high, f[m])
+        beyond = max(0.0, weight[m] - 1.0)
+        weight[m] = 1.0 / (1.0 + 4.0 * beyond * beyond)
+    return low < high and high - low < 1e300
+
+
+@compiled
+def fit_slope(s: ClosingState, count: int) -> float:
+    """Fit a linear model to the loaded points by weighted ridge regression; return the length of its slope.
+
+    The slope and the mean point are in `model_slope` and `model_mean`; the centred values replace `model_f`.
+    """
+    n, x, f, weight = s.model_unit.size, s.model_x, s.model_f, s.model_weight
+    mean, slope, total, level = s.model_mean, s.model_slope, 0.0, 0.0
+    fill(mean, 0.0)
+    for m in range(count):
+        total += weight[m]
+        level += weight[m] * f[m]
+        row = x[m]
+        for i in range(n):
+            mean[i] += weight[m] * row[i]
+    for i in range(n):
+        mean[i] /= total
+    level /= total
+    for m in range(count):
+        f[m] -= level
+        row = x[m]
+        for i in range(n):
+            row[i] -= mean[i]
+    if count >= n:
+        _solve_primal(s, count)
+    else:
+        _solve_dual(s, count)
+    square = 0.0
+    for i in range(n):
+        square += slope[i] * slope[i]
+    return math.sqrt(square) if math.isfinite(square) else 0.0
+
+
+@compiled
+def _solve_primal(s: ClosingState, count: int) -> None:
+    n, x, f, weight, slope = s.model_unit.size, s.model_x, s.model_f, s.model_weight, s.model_slope
+    gram = s.model_gram[:n, :n]
+    fill(slope, 0.0)
+    for i in range(n):
+        fill(gram[i], 0.0)
+    for m in range(count):
+        row = x[m]
+        for i in range(n):
+            part = weight[m] * row[i]
+            slope[i] += part * f[m]
+            out = gram[i]
+            for j in range(i + 1):
+                out[j] += part * row[j]
+    _solve(gram, slope)
+
+
+@compiled
+def _solve_dual(s: ClosingState, count: int) -> None:
+    n, x, f, weight, slope = s.model_unit.size, s.model_x, s.model_f, s.model_weight, s.model_slope
+    gram, alpha = s.model_gram[:count, :count], s.model_alpha[:count]
+    for a in range(count):
+        root = math.sqrt(weight[a])
+        alpha[a] = root * f[a]
+        for b in range(a + 1):
+            gram[a, b] = root * math.sqrt(weight[b]) * _product(x[a], x[b])
+    _solve(gram, alpha)
+    fill(slope, 0.0)
+    for a in range(count):
+        part, row = alpha[a] * math.sqrt(weight[a]), x[a]
+        for i in range(n):
+            slope[i] += part * row[i]
+
+
+@compiled
+def _solve(gram: Floats, solution: Floats) -> None:
+    """Solve a system in place, with a ridge."""
+    trace = 0.0
+    for a in range(solution.size):
+        trace += gram[a, a]
+    for a in range(solution.size):
+        gram[a, a] += _RIDGE * trace / solution.size + 1e-300
+    solve_in_place(gram, solution)
+
+
+@compiled
+def _product(a: Floats, b: Floats) -> float:
+    p, q, r, t = 0.0, 0.0, 0.0, 0.0
+    whole = a.size // 4 * 4
+    for i in range(0, whole, 4):
+        p += a[i] * b[i]
+        q += a[i + 1] * b[i + 1]
+        r += a[i + 2] * b[i + 2]
+        t += a[i + 3] * b[i + 3]
+    for i in range(whole, a.size):
+        p += a[i] * b[i]
+    return (p + q) + (r + t)
+
+
+@compiled
+def fit_quadratic(s: ClosingState, count: int, scale: float) -> bool:
+    """Fit a quadratic model to the loaded points, after `fill_model`; return whether there is one.
+
+    It is a kernel ridge regression, 1 + u.v + (u.v)^2 / 2, where lengths are divided by `scale`. Its value at an
+    offset u from the centre is, up to a constant, slope.u + u.H u / 2, with `model_slope` and `model_hessian`.
+    """
+    n, x, f, weight = s.model_unit.size, s.model_x, s.model_f, s.model_weight
+    gram, alpha, total, level = s.model_gram[:count, :count], s.model_alpha[:count], 0.0, 0.0
+    for a in range(count):
+        total += weight[a]
+        level += weight[a] * f[a]
+    for a in range(count):
+        root = math.sqrt(weight[a])
+        alpha[a] = root * (f[a] - level / total)
+        for b in range(a + 1):
+            inner = _product(x[a], x[b]) / (scale * scale)
+            gram[a, b] = root * math.sqrt(weight[b]) * (1.0 + inner + 0.5 * inner * inner)
+    _solve(gram, alpha)
+    slope, hessian = s.model_slope, s.model_hessian
+    fill(slope, 0.0)
+    for i in range(n):
+        fill(hessian[i], 0.0)
+    for a in range(count):
+        linear, row = alpha[a] * math.sqrt(weight[a]) / (scale * scale), x[a]
+        square = linear / (scale * scale)
+        for i in range(n):
+            slope[i] += linear * row[i]
+            part, out = square * row[i], hessian[i]
+            for j in range(n):
+                out[j] += part * row[j]
+    check = 0.0
+    for i in range(n):
+        check += slope[i]
+    return math.isfinite(check)
+
+
+@compiled
+def climb_ball(slope: Floats, hessian: Floats, active: Array, u: Floats, image: Floats) -> None:
+    """Move a point of the unit sphere to a maximum of slope.u + u.H u / 2 there, by steps that never descend."""
+    shift = 0.0
+    for i in active:
+        for j in active:
+            shift += hessian[i, j] * hessian[i, j]
+    shift = 0.5 * math.sqrt(shift)
+    for _ in range(24):
+        square = 0.0
+        for i in active:
+            total, row = slope[i] + shift * u[i], hessian[i]
+            for j in active:
+                total += row[j] * u[j]
+            image[i] = total
+            square += total * total
+        if not 0.0 < square < np.inf:
+            return
+        length, moved = math.sqrt(square), 0.0
+        for i in active:
+            moved = max(moved, abs(u[i] - image[i] / length))
+            u[i] = image[i] / length
+        if moved < 1e-3:
+            return
+
+
+@compiled
+def climb_box(slope: Floats, hessian: Floats, active: Array, u: Floats) -> None:
+    """Move a point of the unit box to a maximum of slope.u + u.H u / 2 along each variable."""
+    for _ in range(8):
+        moved = False
+        for i in active:
+            row, bend = hessian[i], hessian[i, i]
+            rise = slope[i] - bend * u[i]
+            for j in active:
+                rise += row[j] * u[j]
+            best = 1.0 if rise >= 0.0 else -1.0
+            if bend < 0.0 and abs(rise) < -bend:
+                best = -rise / bend
+            if abs(best - u[i]) > 1e-3:
+                u[i] = best
+                moved = True
+        if not moved:
+            return
+
+
+@inlined
+def copy_active(source: Floats, active: Array, target: Floats) -> None:
+    """Copy the variables with a tolerance; the others become 0."""
+    fill(target, 0.0)
+    for i in active:
+        target[i] = source[i]
+
+
+@compiled
+def load_row(s: ClosingState, row: int, out: Floats) -> None:
+    """Write the offset of the worst point known of a design to `out`; 0 if there is none."""
+    fill(out, 0.0)
+    k = s.closing_point[row]
+    if k >= 0:
+        for i in s.uncertain:
+            out[i] = s.history_y[k, i] - s.closing_x[row, i]
+
+
+@compiled
+def add_row(s: ClosingState, x: Floats) -> int:
+    """Add a design to those that are compared, in place of the worst if there is no room; return its row."""
+    c = s.closing[0]
+    row = c.rows
+    if row == ROWS:
+        row = -1
+        for k in range(ROWS):
+            if k != c.best and k != c.target and (row < 0 or s.closing_worst[k] > s.closing_worst[row]):
+                row = k
+    else:
+        c.rows += 1
+    copy(x, s.closing_x[row])
+    s.closing_worst[row] = -np.inf
+    s.closing_point[row] = -1
+    s.closing_runs[row] = 0
+    s.closing_tried[row] = 0
+    s.closing_screened[row] = 0
+    s.closing_radius[row] = 0.5
+    return row
