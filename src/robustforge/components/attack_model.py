@@ -68,16 +68,16 @@ class ClosingState(AdditiveState, FinalState):
     closing_radius: Annotated[Floats, Shape("closing_rows"), "radius of the trust region about its worst point"]
     closing_key: Annotated[Floats, Shape("closing_window"), "distance of each point of the history"]
     closing_sorted: Annotated[Floats, Shape("closing_window"), "the same, partly sorted"]
-    model_index: Annotated[Integers, Shape("closing_points"), "indices in the history of the points of the model"]
-    model_x: Annotated[Floats, Shape("closing_points", "dimension"), "offsets of these points, in units of the set"]
-    model_f: Annotated[Floats, Shape("closing_points"), "their values"]
-    model_weight: Annotated[Floats, Shape("closing_points"), "their weights"]
-    model_alpha: Annotated[Floats, Shape("closing_square"), "their coefficients in a kernel model"]
-    model_gram: Annotated[Floats, Shape("closing_square", "closing_square"), "the normal equations"]
-    model_mean: Annotated[Floats, Shape("closing_points_dimension"), "weighted mean of the points"]
-    model_unit: Annotated[Floats, Shape("closing_points_dimension"), "one unit of each variable"]
-    model_slope: Annotated[Floats, Shape("closing_points_dimension"), "slope of the model"]
-    model_hessian: Annotated[
+    local_index: Annotated[Integers, Shape("closing_points"), "indices in the history of the points of the model"]
+    local_x: Annotated[Floats, Shape("closing_points", "dimension"), "offsets of these points, in units of the set"]
+    local_f: Annotated[Floats, Shape("closing_points"), "their values"]
+    local_weight: Annotated[Floats, Shape("closing_points"), "their weights"]
+    local_alpha: Annotated[Floats, Shape("closing_square"), "their coefficients in a kernel model"]
+    local_gram: Annotated[Floats, Shape("closing_square", "closing_square"), "the normal equations"]
+    local_mean: Annotated[Floats, Shape("closing_points_dimension"), "weighted mean of the points"]
+    local_unit: Annotated[Floats, Shape("closing_points_dimension"), "one unit of each variable"]
+    local_slope: Annotated[Floats, Shape("closing_points_dimension"), "slope of the model"]
+    local_hessian: Annotated[
         Floats, Shape("closing_points_dimension", "closing_points_dimension"), "second derivatives of the model"
     ]
     attack_offset: Annotated[Floats, Shape("closing_points_dimension"), "an offset that is being composed"]
@@ -99,15 +99,15 @@ def model_points(dimension: int) -> int:
 @compiled
 def set_units(s: ClosingState) -> None:
     """Write how long one unit of each variable is: the radius of the set, or a fraction of the variable's range."""
-    fill(s.model_unit, 1.0)
+    fill(s.local_unit, 1.0)
     for i in s.certain:
-        s.model_unit[i] = max(_CERTAIN * (s.upper[i] - s.lower[i]), 1e-12)
+        s.local_unit[i] = max(_CERTAIN * (s.upper[i] - s.lower[i]), 1e-12)
 
 
 @compiled
 def distance(s: ClosingState, y: Floats, centre: Floats, is_box: bool) -> float:
     """Return the distance of two points in units of the set, in its norm."""
-    unit, total = s.model_unit, 0.0
+    unit, total = s.local_unit, 0.0
     for i in range(unit.size):
         gap = (y[i] - centre[i]) / unit[i]
         total = max(total, gap * gap) if is_box else total + gap * gap
@@ -127,7 +127,7 @@ def load_nearest(s: ClosingState, centre: Floats, most: int, is_box: bool, kind:
         at: Where in the model they are written.
 
     Returns:
-        How many there are; their distances are in `model_weight`.
+        How many there are; their distances are in `local_weight`.
     """
     spent, values, points = s.counters[0].spent, s.history_f, s.history_y
     keys, partly = s.closing_key, s.closing_sorted
@@ -147,8 +147,8 @@ def load_nearest(s: ClosingState, centre: Floats, most: int, is_box: bool, kind:
     found = 0
     for k in range(spent - 1, first - 1, -1):
         if found < most and keys[k - first] <= limit and keys[k - first] < np.inf:
-            s.model_index[at + found] = k
-            s.model_weight[at + found] = keys[k - first]
+            s.local_index[at + found] = k
+            s.local_weight[at + found] = keys[k - first]
             found += 1
     return found
 
@@ -184,10 +184,10 @@ def fill_model(s: ClosingState, centre: Floats, count: int) -> bool:
 
     Points outside the set count less, the further they are.
     """
-    unit, x, f, weight = s.model_unit, s.model_x, s.model_f, s.model_weight
+    unit, x, f, weight = s.local_unit, s.local_x, s.local_f, s.local_weight
     low, high = np.inf, -np.inf
     for m in range(count):
-        k = s.model_index[m]
+        k = s.local_index[m]
         y, row = s.history_y[k], x[m]
         for i in range(unit.size):
             row[i] = (y[i] - centre[i]) / unit[i]
@@ -202,10 +202,10 @@ def fill_model(s: ClosingState, centre: Floats, count: int) -> bool:
 def fit_slope(s: ClosingState, count: int) -> float:
     """Fit a linear model to the loaded points by weighted ridge regression; return the length of its slope.
 
-    The slope and the mean point are in `model_slope` and `model_mean`; the centred values replace `model_f`.
+    The slope and the mean point are in `local_slope` and `local_mean`; the centred values replace `local_f`.
     """
-    n, x, f, weight = s.model_unit.size, s.model_x, s.model_f, s.model_weight
-    mean, slope, total, level = s.model_mean, s.model_slope, 0.0, 0.0
+    n, x, f, weight = s.local_unit.size, s.local_x, s.local_f, s.local_weight
+    mean, slope, total, level = s.local_mean, s.local_slope, 0.0, 0.0
     fill(mean, 0.0)
     for m in range(count):
         total += weight[m]
@@ -233,8 +233,8 @@ def fit_slope(s: ClosingState, count: int) -> float:
 
 @compiled
 def _solve_primal(s: ClosingState, count: int) -> None:
-    n, x, f, weight, slope = s.model_unit.size, s.model_x, s.model_f, s.model_weight, s.model_slope
-    gram = s.model_gram[:n, :n]
+    n, x, f, weight, slope = s.local_unit.size, s.local_x, s.local_f, s.local_weight, s.local_slope
+    gram = s.local_gram[:n, :n]
     fill(slope, 0.0)
     for i in range(n):
         fill(gram[i], 0.0)
@@ -251,8 +251,8 @@ def _solve_primal(s: ClosingState, count: int) -> None:
 
 @compiled
 def _solve_dual(s: ClosingState, count: int) -> None:
-    n, x, f, weight, slope = s.model_unit.size, s.model_x, s.model_f, s.model_weight, s.model_slope
-    gram, alpha = s.model_gram[:count, :count], s.model_alpha[:count]
+    n, x, f, weight, slope = s.local_unit.size, s.local_x, s.local_f, s.local_weight, s.local_slope
+    gram, alpha = s.local_gram[:count, :count], s.local_alpha[:count]
     for a in range(count):
         root = math.sqrt(weight[a])
         alpha[a] = root * f[a]
@@ -296,10 +296,10 @@ def fit_quadratic(s: ClosingState, count: int, scale: float) -> bool:
     """Fit a quadratic model to the loaded points, after `fill_model`; return whether there is one.
 
     It is a kernel ridge regression, 1 + u.v + (u.v)^2 / 2, where lengths are divided by `scale`. Its value at an
-    offset u from the centre is, up to a constant, slope.u + u.H u / 2, with `model_slope` and `model_hessian`.
+    offset u from the centre is, up to a constant, slope.u + u.H u / 2, with `local_slope` and `local_hessian`.
     """
-    n, x, f, weight = s.model_unit.size, s.model_x, s.model_f, s.model_weight
-    gram, alpha, total, level = s.model_gram[:count, :count], s.model_alpha[:count], 0.0, 0.0
+    n, x, f, weight = s.local_unit.size, s.local_x, s.local_f, s.local_weight
+    gram, alpha, total, level = s.local_gram[:count, :count], s.local_alpha[:count], 0.0, 0.0
     for a in range(count):
         total += weight[a]
         level += weight[a] * f[a]
@@ -310,7 +310,7 @@ def fit_quadratic(s: ClosingState, count: int, scale: float) -> bool:
             inner = _product(x[a], x[b]) / (scale * scale)
             gram[a, b] = root * math.sqrt(weight[b]) * (1.0 + inner + 0.5 * inner * inner)
     _solve(gram, alpha)
-    slope, hessian = s.model_slope, s.model_hessian
+    slope, hessian = s.local_slope, s.local_hessian
     fill(slope, 0.0)
     for i in range(n):
         fill(hessian[i], 0.0)

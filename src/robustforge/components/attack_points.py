@@ -115,32 +115,32 @@ def place_attack(s: ClosingState, row: int) -> None:
 def _put_model_optima(s: ClosingState, row: int) -> None:
     """Add the maxima of a linear and of a quadratic model of the nearest points of the history."""
     is_box, centre, u = s.counters[0].is_box == 1, s.closing_x[row], s.attack_offset
-    fill(s.model_slope, 0.0)
+    fill(s.local_slope, 0.0)
     count = load_nearest(s, centre, model_points(u.size), is_box, 0, 0)
     if count < 3 or not fill_model(s, centre, count):
         return
     fit_slope(s, count)
-    _to_extreme(s, s.model_slope, u, is_box)
+    _to_extreme(s, s.local_slope, u, is_box)
     gap = _CLOSE if is_box else _CLOSE / math.sqrt(math.sqrt(float(u.size)))
     put_offset(s, row, u, gap)
     _order_flips(s)
     if is_full(s) or 2 * count < u.size:
         return
     scale = math.sqrt(float(s.uncertain.size)) if is_box else 1.0
-    count = load_nearest(s, centre, min(KERNEL_POINTS, s.model_alpha.size), is_box, 0, 0)
+    count = load_nearest(s, centre, min(KERNEL_POINTS, s.local_alpha.size), is_box, 0, 0)
     if not (fill_model(s, centre, count) and fit_quadratic(s, count, scale)):
         return
     for start in range(3):
         if start == 1:
             copy_active(s.attack_worst, s.uncertain, u)
         elif start == 2:
-            _to_extreme(s, s.model_slope, u, is_box)
+            _to_extreme(s, s.local_slope, u, is_box)
             for i in s.uncertain:
                 u[i] = -u[i]
         if is_box:
-            climb_box(s.model_slope, s.model_hessian, s.uncertain, u)
+            climb_box(s.local_slope, s.local_hessian, s.uncertain, u)
         else:
-            climb_ball(s.model_slope, s.model_hessian, s.uncertain, u, s.attack_trial)
+            climb_ball(s.local_slope, s.local_hessian, s.uncertain, u, s.attack_trial)
         if start < 2 or s.closing_tried[row] % 2 == 0:
             put_offset(s, row, u, gap)
 
@@ -198,7 +198,7 @@ def _put_trust_region_step(s: ClosingState, row: int) -> None:
     copy(w, u)
     step = radius * (math.sqrt(float(s.uncertain.size)) if is_box else 1.0) / length
     for i in s.uncertain:
-        u[i] += step * s.model_slope[i]
+        u[i] += step * s.local_slope[i]
     _into_set(s, u, is_box)
     put_offset(s, row, u, 1e-4)
 
@@ -208,10 +208,10 @@ def _weigh_by_distance(s: ClosingState, count: int, radius: float) -> None:
     """Weigh the points of the model by their distance from the centre, in units of a radius."""
     for m in range(count):
         square = 0.0
-        for i in range(s.model_unit.size):
-            square += s.model_x[m, i] * s.model_x[m, i]
+        for i in range(s.local_unit.size):
+            square += s.local_x[m, i] * s.local_x[m, i]
         ratio = square / (2.0 * radius * radius)
-        s.model_weight[m] = 1.0 / (1.0 + ratio * ratio)
+        s.local_weight[m] = 1.0 / (1.0 + ratio * ratio)
 
 
 @compiled
@@ -235,8 +235,8 @@ def _put_outside_point(s: ClosingState, row: int) -> None:
     count = load_nearest(s, centre, model_points(u.size), is_box, 0, 0)
     highest, best = s.closing_worst[row], -1
     for m in range(count):
-        k = s.model_index[m]
-        if 1.0 < s.model_weight[m] < 1.7 and s.history_f[k] > highest:
+        k = s.local_index[m]
+        if 1.0 < s.local_weight[m] < 1.7 and s.history_f[k] > highest:
             highest, best = s.history_f[k], k
     if best < 0:
         return
@@ -253,7 +253,7 @@ def _order_flips(s: ClosingState) -> None:
     order, active, gain = s.attack_order, s.uncertain, s.attack_trial
     for k in range(active.size):
         i = active[k]
-        gain[i] = -s.model_slope[i] * s.attack_worst[i]
+        gain[i] = -s.local_slope[i] * s.attack_worst[i]
         m = k
         while m > 0 and gain[order[m - 1]] < gain[i]:
             order[m] = order[m - 1]
@@ -361,21 +361,21 @@ def fit_fear(s: ClosingState, centre: Floats) -> float:
 
     Above 0, it is on the side of the nearest failed points. The nearest failed and working points have equal weight.
     """
-    is_box, most = s.counters[0].is_box == 1, s.model_index.size // 2
+    is_box, most = s.counters[0].is_box == 1, s.local_index.size // 2
     most = min(most, 2 * centre.size + 4)
     failed = load_nearest(s, centre, most, is_box, 1, 0)
-    if failed == 0 or s.model_weight[0] == np.inf:
+    if failed == 0 or s.local_weight[0] == np.inf:
         return -np.inf
     nearest = np.inf
     for m in range(failed):
-        nearest = min(nearest, s.model_weight[m])
+        nearest = min(nearest, s.local_weight[m])
     working = load_nearest(s, centre, most, is_box, 0, failed)
     if working == 0 or nearest > 4.0:
         return -np.inf
     fill_model(s, centre, failed + working)
     for m in range(failed + working):
-        s.model_f[m] = 1.0 if m < failed else -1.0
-        s.model_weight[m] = 0.5 / failed if m < failed else 0.5 / working
+        s.local_f[m] = 1.0 if m < failed else -1.0
+        s.local_weight[m] = 0.5 / failed if m < failed else 0.5 / working
     if not fit_slope(s, failed + working) > 0.0:
         return -np.inf
     return _fear_of_set(s)
@@ -384,9 +384,9 @@ def fit_fear(s: ClosingState, centre: Floats) -> float:
 @compiled
 def _fear_of_set(s: ClosingState) -> float:
     """Return the largest value of the linear model in the set about its centre."""
-    slope, level, reach = s.model_slope, 0.0, 0.0
+    slope, level, reach = s.local_slope, 0.0, 0.0
     for i in range(slope.size):
-        level -= slope[i] * s.model_mean[i]
+        level -= slope[i] * s.local_mean[i]
     for i in s.uncertain:
         reach += abs(slope[i]) if s.counters[0].is_box == 1 else slope[i] * slope[i]
     return level + (reach if s.counters[0].is_box == 1 else math.sqrt(reach))
@@ -396,7 +396,7 @@ def _fear_of_set(s: ClosingState) -> float:
 def put_feared(s: ClosingState, row: int) -> None:
     """Add the point of a design's set that is most on the side of failed points, if any are near."""
     if fit_fear(s, s.closing_x[row]) > -1.0:
-        _to_extreme(s, s.model_slope, s.attack_offset, s.counters[0].is_box == 1)
+        _to_extreme(s, s.local_slope, s.attack_offset, s.counters[0].is_box == 1)
         put_offset(s, row, s.attack_offset, _CLOSE)
 
 

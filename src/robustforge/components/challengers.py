@@ -265,7 +265,7 @@ def _place_safe(s: ClosingState) -> bool:
     row = add_row(s, best)
     neighbours(s, best)
     if fit_fear(s, best) > -np.inf:
-        copy_active(s.model_slope, s.uncertain, s.attack_offset)
+        copy_active(s.local_slope, s.uncertain, s.attack_offset)
         _extend(s, s.attack_offset)
     else:
         fill(s.attack_offset, 0.0)
@@ -288,7 +288,7 @@ def _extend(s: ClosingState, u: Floats) -> None:
 @compiled
 def _move_to_safety(s: ClosingState, x: Floats) -> float:
     """Move a point the shortest way until its whole set is on the side of working runs; return what is left to fear."""
-    slope, unit, fear = s.model_slope, s.model_unit, 0.0
+    slope, unit, fear = s.local_slope, s.local_unit, 0.0
     for _ in range(4):
         fear = fit_fear(s, x)
         if fear <= 0.0:
