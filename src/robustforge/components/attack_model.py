@@ -32,6 +32,9 @@ MANY_VARIABLES, MODEL_POINTS, KERNEL_POINTS = 160, 320, 72
 _RIDGE = 1e-3
 """The ridge, as a fraction of the mean diagonal entry of the Gram matrix."""
 
+FEARED = 1e200
+"""What is added to the worst value of a design if a model expects failed runs in its set."""
+
 _CERTAIN = 0.1
 """Difference in a variable without a tolerance that counts like the radius of the set, as a fraction of its range."""
 
@@ -61,6 +64,7 @@ class ClosingState(AdditiveState, FinalState):
     closing: Annotated[Record[Closing], ONE, "the progress of the attack"]
     closing_x: Annotated[Floats, Shape("closing_rows", "dimension"), "the designs that are compared, and one more"]
     closing_worst: Annotated[Floats, Shape("closing_rows"), "the worst value known in the set of each"]
+    closing_value: Annotated[Floats, Shape("closing_rows"), "the same, or above `FEARED` next to failed runs"]
     closing_point: Annotated[Integers, Shape("closing_rows"), "index in the history of that point; -1 if unknown"]
     closing_runs: Annotated[Integers, Shape("closing_rows"), "evaluations of the attack in the set of each"]
     closing_tried: Annotated[Integers, Shape("closing_rows"), "batches that each was the target of"]
@@ -400,12 +404,13 @@ def add_row(s: ClosingState, x: Floats) -> int:
     if row == ROWS:
         row = -1
         for k in range(ROWS):
-            if k != c.best and k != c.target and (row < 0 or s.closing_worst[k] > s.closing_worst[row]):
+            if k != c.best and k != c.target and (row < 0 or s.closing_value[k] > s.closing_value[row]):
                 row = k
     else:
         c.rows += 1
     copy(x, s.closing_x[row])
     s.closing_worst[row] = -np.inf
+    s.closing_value[row] = -np.inf
     s.closing_point[row] = -1
     s.closing_runs[row] = 0
     s.closing_tried[row] = 0

@@ -394,10 +394,21 @@ def _fear_of_set(s: ClosingState) -> float:
 
 @compiled
 def put_feared(s: ClosingState, row: int) -> None:
-    """Add the point of a design's set that is most on the side of failed points, if any are near."""
-    if fit_fear(s, s.closing_x[row]) > -1.0:
-        _to_extreme(s, s.local_slope, s.attack_offset, s.counters[0].is_box == 1)
-        put_offset(s, row, s.attack_offset, _CLOSE)
+    """Add the point of a design's set that is most on the side of failed points, and the one next to the nearest."""
+    is_box, u, centre = s.counters[0].is_box == 1, s.attack_offset, s.closing_x[row]
+    if fit_fear(s, centre) <= -1.0:
+        return
+    _to_extreme(s, s.local_slope, u, is_box)
+    put_offset(s, row, u, _CLOSE)
+    nearest = -1
+    for m in range(load_nearest(s, centre, u.size + 4, is_box, 1, 0)):
+        if nearest < 0 or s.local_weight[m] < s.local_weight[nearest]:
+            nearest = m
+    fill(u, 0.0)
+    for i in s.uncertain:
+        u[i] = s.history_y[s.local_index[nearest], i] - centre[i]
+    _into_set(s, u, is_box)
+    put_offset(s, row, u, _CLOSE)
 
 
 @compiled

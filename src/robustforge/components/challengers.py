@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from robustforge.components.attack_model import (
+    FEARED,
     ROWS,
     WINDOW,
     ClosingState,
@@ -41,6 +42,12 @@ _STEPS = (0.3, 0.6, 0.15, 1.0)
 """Lengths of a step away from bad points, in units of the set."""
 
 _STEP_COUNT = 4
+
+_TRIALS = 16
+"""Random points of which the furthest from failed runs is taken."""
+
+_MARGIN = 0.3
+"""How far on the safe side of failed runs a set should be, where the distance of both sides is 2."""
 
 _BASES = 12
 """Good points of the history from which a design on the safe side of failed runs is looked for."""
@@ -88,9 +95,12 @@ def refresh(s: ClosingState) -> None:
     c = s.closing[0]
     for row in range(c.rows):
         _look_up(s, row)
+        s.closing_value[row] = s.closing_worst[row]
+        if c.failed == 1 and s.closing_worst[row] < np.inf and fit_fear(s, s.closing_x[row]) > 0.0:
+            s.closing_value[row] += FEARED
     best = c.best
     for row in range(c.rows):
-        if s.closing_worst[row] < s.closing_worst[best] and _is_attacked_enough(s, row, 0):
+        if s.closing_value[row] < s.closing_value[best] and _is_attacked_enough(s, row, 0):
             best = row
     c.best = best
 
@@ -120,7 +130,7 @@ def _look_up(s: ClosingState, row: int) -> None:
 def _is_attacked_enough(s: ClosingState, row: int, more: int) -> bool:
     """Whether a design has had about as many attacks as the incumbent, or will have after some more."""
     best = s.closing[0].best
-    if s.closing_worst[best] == np.inf:
+    if s.closing_value[best] >= FEARED:
         return s.closing_runs[row] > 0 or more > 0
     return s.closing_runs[row] + more >= _ENOUGH * s.closing_runs[best]
 
@@ -131,7 +141,7 @@ def choose_target(s: ClosingState, left: int) -> int:
     c = s.closing[0]
     target = c.best
     for row in range(c.rows):
-        if s.closing_worst[row] < s.closing_worst[target] and _is_attacked_enough(s, row, left):
+        if s.closing_value[row] < s.closing_value[target] and _is_attacked_enough(s, row, left):
             target = row
     return target
 
@@ -141,7 +151,9 @@ def place_challengers(s: ClosingState, most: int) -> None:
     """Test some challengers at the offset that is worst for the incumbent."""
     t, c = s.counters[0], s.closing[0]
     best = c.best
-    if c.failed == 1 and _place_safe(s):
+    if c.failed == 1 and s.closing_value[best] >= FEARED:
+        if not _place_safe(s) and s.closing_worst[best] == np.inf:
+            _place_far(s, most)
         return
     if s.closing_worst[best] == np.inf or s.closing_point[best] < 0:
         return
@@ -163,8 +175,13 @@ def place_challengers(s: ClosingState, most: int) -> None:
 
 @compiled
 def _test(s: ClosingState, x: Floats) -> bool:
-    """Add a challenger, with the point at the incumbent's worst offset, if nothing worse is known of it yet."""
+    """Add a challenger, with the point at the incumbent's worst offset, if nothing worse is known of it yet.
+
+    Next to failed runs it is moved away from them first.
+    """
     c = s.closing[0]
+    if c.failed == 1 and _move_to_safety(s, x) > 0.0:
+        return False
     if not worst_of(s, neighbours(s, x)) < s.closing_worst[c.best] or _is_compared(s, x):
         return False
     row = add_row(s, x)
@@ -237,13 +254,11 @@ def _direction_away(s: ClosingState) -> bool:
 
 @compiled
 def _place_safe(s: ClosingState) -> bool:
-    """Add a design that has failed runs on the other side of its whole set, if the incumbent has not.
+    """Add a design that has failed runs on the other side of its whole set; return whether one was found.
 
     Candidates are the incumbent and the best points of the history, each moved the shortest way.
     """
     t, c, x = s.counters[0], s.closing[0], s.attack_worst
-    if s.closing_worst[c.best] < np.inf:
-        return False
     above, fear, best = -np.inf, np.inf, s.closing_x[ROWS]
     for number in range(_BASES + 1):
         if number == 0:
@@ -258,7 +273,7 @@ def _place_safe(s: ClosingState) -> bool:
         if worst_of(s, neighbours(s, x)) < np.inf and not _is_compared(s, x) and rest < fear:
             fear = rest
             copy(x, best)
-            if rest <= 0.0:
+            if rest <= -0.5 * _MARGIN:
                 break
     if fear == np.inf:
         return False
@@ -291,13 +306,35 @@ def _move_to_safety(s: ClosingState, x: Floats) -> float:
     slope, unit, fear = s.local_slope, s.local_unit, 0.0
     for _ in range(4):
         fear = fit_fear(s, x)
-        if fear <= 0.0:
+        if fear <= -_MARGIN:
             return fear
         square = 0.0
         for i in range(slope.size):
             square += slope[i] * slope[i]
-        factor = 1.1 * fear / square
+        factor = 1.1 * (fear + _MARGIN) / square
         factor = min(factor, 3.0 / math.sqrt(square))
         for i in range(slope.size):
             x[i] = min(max(x[i] - factor * slope[i] * unit[i], s.lower[i]), s.upper[i])
     return fit_fear(s, x)
+
+
+@compiled
+def _place_far(s: ClosingState, most: int) -> None:
+    """Add random points of the box that are far from what failed and not far from what worked."""
+    t, c, x = s.counters[0], s.closing[0], s.attack_offset
+    while t.agents < min(most, c.limit):
+        highest, place = -np.inf, s.x[t.agents]
+        for _ in range(_TRIALS):
+            random_point(s, x)
+            failed, working = np.inf, np.inf
+            for k in range(max(0, t.spent - WINDOW), t.spent):
+                gap = distance(s, s.history_y[k], x, False)
+                if math.isfinite(s.history_f[k]):
+                    working = min(working, gap)
+                else:
+                    failed = min(failed, gap)
+            score = failed - working if working < np.inf else failed
+            if score > highest:
+                highest = score
+                copy(x, place)
+        t.agents += 1

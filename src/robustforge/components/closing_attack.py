@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from robustforge.components.attack_model import KERNEL_POINTS, MANY_VARIABLES, ROWS, WINDOW, ClosingState, model_points
+from robustforge.components.attack_model import FEARED, KERNEL_POINTS, MANY_VARIABLES, ROWS, WINDOW, ClosingState, model_points
 from robustforge.components.attack_points import place_attack
 from robustforge.components.challengers import HULL, begin, choose_target, place_challengers, refresh
 from robustforge.components.final_selection import Final
@@ -43,6 +43,8 @@ def _gather(s: ClosingState) -> None:
     if s.uncertain.size > 0 and left > 0:
         c.round += 1
         c.target = choose_target(s, left)
+        if c.failed == 1:
+            c.limit = max(1, min(c.limit, left // 4))  # so that little is lost if the next design fails, too
         if c.is_fixed == 0 and c.target == c.best:
             _challenge(s, left)
         place_attack(s, c.target)
@@ -56,11 +58,10 @@ def _challenge(s: ClosingState, left: int) -> None:
     c = s.closing[0]
     p: ClosingAttack = s.final[0]
     used = 1.0 - left / max(1, c.total)
-    if s.closing_worst[c.best] == np.inf:
-        c.limit = max(1, min(c.limit, left // 4))  # so that little is lost if the next design fails, too
-    if s.closing_worst[c.best] == np.inf or (c.round > 1 and c.round % 2 == 0 and used < p.challenge):
+    is_unsafe = s.closing_value[c.best] >= FEARED
+    if is_unsafe or (c.failed == 0 and c.round > 1 and c.round % 2 == 0 and used < p.challenge):
         place_challengers(s, max(1, c.limit // 2))
-        c.target = choose_target(s, left) if s.closing_worst[c.best] == np.inf else c.target
+        c.target = choose_target(s, left) if is_unsafe else c.target
 
 
 @compiled
