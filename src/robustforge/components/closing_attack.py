@@ -39,7 +39,7 @@ def _gather(s: ClosingState) -> None:
     t.agents = 0
     t.nominal = 1
     t.inner_budget = 1
-    c.limit = min(left, int(p.batch))
+    c.limit = min(left, int(p.batch), max(2, c.total // 3))
     if s.uncertain.size > 0 and left > 0:
         c.round += 1
         c.target = choose_target(s, left)
@@ -149,3 +149,7 @@ class ClosingAttack(Final):
             "points, at the worst offset of x*",
             "x* := the one whose highest known f is the lowest, of those attacked enough",
         ]
+
+
+DEFAULT_ATTACK = ClosingAttack(attack_fraction=0.1, per_variable=6.0, box_factor=1.0, challenge=0.6, batch=8)
+"""The attack of the default heuristics; also where a user asks for one and the heuristic has none."""
