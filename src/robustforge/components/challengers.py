@@ -43,6 +43,9 @@ _STEPS = (0.3, 0.6, 0.15, 1.0)
 
 _STEP_COUNT = 4
 
+_ENDLESS = 1 << 40
+"""Evaluations of an attack on a fixed design, which may be continued at any time."""
+
 _TRIALS = 16
 """Random points of which the furthest from failed runs is taken."""
 
@@ -59,7 +62,7 @@ def begin(s: ClosingState) -> None:
     t, c = s.counters[0], s.closing[0]
     c.is_begun = 1
     c.first = t.spent
-    c.total = t.unallocated
+    c.total = t.unallocated if c.is_fixed == 0 else _ENDLESS
     set_units(s)
     for k in range(s.uncertain.size):
         s.attack_order[k] = s.uncertain[k]

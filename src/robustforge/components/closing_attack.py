@@ -9,7 +9,15 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from robustforge.components.attack_model import FEARED, KERNEL_POINTS, MANY_VARIABLES, ROWS, WINDOW, ClosingState, model_points
+from robustforge.components.attack_model import (
+    FEARED,
+    KERNEL_POINTS,
+    MANY_VARIABLES,
+    ROWS,
+    WINDOW,
+    ClosingState,
+    model_points,
+)
 from robustforge.components.attack_points import place_attack
 from robustforge.components.challengers import HULL, begin, choose_target, place_challengers, refresh
 from robustforge.components.final_selection import Final

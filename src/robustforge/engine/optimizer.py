@@ -116,9 +116,7 @@ class Optimizer:
         self.seed, self.user_prior = stream(rng), as_prior(prior_evaluations, self.user_problem)
         self.prior = PriorEvaluations(self.user_problem.to_scaled(self.user_prior.x), self.user_prior.values)
         kernels.prepare()
-        self.state: Any = make_state(
-            self.problem, self.heuristic, self.budget, self.seed, self.prior, self.verify
-        )
+        self.state: Any = make_state(self.problem, self.heuristic, self.budget, self.seed, self.prior, self.verify)
         self.arrays = self.state.arrays
         self._counters = self.arrays["counters"]
         self._counters["on_failure"] = get_args(OnFailure).index(on_failure)
