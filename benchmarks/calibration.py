@@ -1,6 +1,6 @@
 """How honest the reported number is: `fun` against the true worst case, and what the closing attack costs.
 
-    python benchmarks/calibration.py --suite paper --runs 2            or held-out; the table in docs/explanation/numbers.md
+    python benchmarks/calibration.py --suite held-out        or paper; the table in docs/explanation/numbers.md
 
 Each case is a problem, shifted and rotated or as it is, with a ball or a box, in 5, 10 and 30 variables, with a seed of
 its own. The true worst case is the attacked one of `rf.verify`, which starts from all evaluations of the search. Values

@@ -12,10 +12,10 @@ import numpy as np
 
 from robustforge.components.additive_surrogate import AdditiveState
 from robustforge.components.final_selection import FinalState
-from robustforge.core.agents import copy, fill
+from robustforge.core.agents import fill
 from robustforge.core.compiler import both_ways, compiled, inlined
 from robustforge.core.linear_algebra import solve_in_place
-from robustforge.core.state import ONE, Floats, Integers, Record, Shape
+from robustforge.core.state import BLOCK, ONE, Floats, Integers, Record, Shape
 
 if TYPE_CHECKING:
     from robustforge.core.state import Array
@@ -26,8 +26,11 @@ WINDOW = 8192
 ROWS = 8
 """Designs that are compared at most: the incumbent and its challengers."""
 
-MANY_VARIABLES, MODEL_POINTS, KERNEL_POINTS = 160, 320, 72
-"""Variables from which on models are smaller; and the points of a linear and of a quadratic model, at most."""
+MANY_VARIABLES, KERNEL_POINTS = 160, 72
+"""Variables from which on models are smaller; and the points of a quadratic model, at most."""
+
+LONG = 60
+"""Evaluations above which an attack has time for one of two models after the other."""
 
 _RIDGE = 1e-3
 """The ridge, as a fraction of the mean diagonal entry of the Gram matrix."""
@@ -45,6 +48,7 @@ class Closing:
     is_begun: int  # whether it has begun
     is_fixed: int  # whether the design is fixed, so that it is only attacked
     first: int  # the index in the history of its first evaluation
+    seen: int  # points of the history that all designs were compared with
     total: int  # evaluations that it may have
     rows: int  # designs that are compared
     best: int  # which of them is the incumbent
@@ -97,7 +101,9 @@ class ClosingState(AdditiveState, FinalState):
 @both_ways
 def model_points(dimension: int) -> int:
     """Return how many points a linear model has at most."""
-    return min(3 * dimension + 10, MODEL_POINTS) if dimension <= MANY_VARIABLES else MANY_VARIABLES
+    if dimension > MANY_VARIABLES:
+        return MANY_VARIABLES
+    return min(3 * dimension + 10, dimension + 110)
 
 
 @compiled
@@ -133,28 +139,73 @@ def load_nearest(s: ClosingState, centre: Floats, most: int, is_box: bool, kind:
     Returns:
         How many there are; their distances are in `local_weight`.
     """
-    spent, values, points = s.counters[0].spent, s.history_f, s.history_y
-    keys, partly = s.closing_key, s.closing_sorted
-    first, count = max(0, spent - keys.size), 0
+    spent, values, keys, partly = s.counters[0].spent, s.history_f, s.closing_key, s.closing_sorted
+    first = max(0, spent - keys.size) // BLOCK * BLOCK
+    first, count = first if spent - first <= keys.size else first + BLOCK, 0
+    _measure(s, centre, first, is_box)
+    recent = 1e-6 / keys.size
     for k in range(first, spent):
-        keys[k - first] = np.inf
         if math.isfinite(values[k]) == (kind == 0):
-            gap = distance(s, points[k], centre, is_box)
-            if gap < 1.0 + 1e-9 and kind == 0:
-                gap = 1.0 - 1e-6 * (k - first) / keys.size  # the newest ones first
+            gap = keys[k - first]
+            if gap < 1.0 + 1e-6 and kind == 0:
+                gap = 1.0 - recent * (k - first)  # the newest ones first
             keys[k - first] = gap
             partly[count] = gap
             count += 1
-    limit = np.inf
-    if count > most:
-        limit = _smallest(partly, count, most)
+        else:
+            keys[k - first] = np.inf
+    limit = _smallest(partly, count, most) if count > most else np.inf
     found = 0
     for k in range(spent - 1, first - 1, -1):
         if found < most and keys[k - first] <= limit and keys[k - first] < np.inf:
             s.local_index[at + found] = k
-            s.local_weight[at + found] = keys[k - first]
+            s.local_weight[at + found] = math.sqrt(keys[k - first])
             found += 1
     return found
+
+
+@compiled
+def _measure(s: ClosingState, centre: Floats, first: int, is_box: bool) -> None:
+    """Write the squared distances of all points from `first` on, a whole block, to `closing_key`; in single precision.
+
+    It runs along the coarse history, whose points are side by side.
+    """
+    coarse, keys, spent, unit = s.history_coarse, s.closing_key, s.counters[0].spent, s.local_unit
+    gaps = np.empty(BLOCK, np.float32)
+    for block in range(first, spent, BLOCK):
+        for b in range(BLOCK):
+            gaps[b] = np.float32(0.0)
+        for i in range(unit.size):
+            middle, scale, row = np.float32(centre[i]), np.float32(1.0 / unit[i]), coarse[i, block : block + BLOCK]
+            if is_box:
+                for b in range(BLOCK):
+                    gap = (row[b] - middle) * scale
+                    gaps[b] = max(gaps[b], gap * gap)
+            else:
+                for b in range(BLOCK):
+                    gap = (row[b] - middle) * scale
+                    gaps[b] += gap * gap
+        for b in range(min(BLOCK, spent - block)):
+            keys[block - first + b] = gaps[b]
+
+
+@compiled
+def keep_nearest(s: ClosingState, count: int, most: int) -> int:
+    """Keep the nearest of the points that a model was fitted to; return how many there are.
+
+    Their weights become distances again, as after `load_nearest`.
+    """
+    for m in range(count):
+        s.local_weight[m] = 1.0 + 0.5 * math.sqrt(max(0.0, 1.0 / s.local_weight[m] - 1.0))
+        s.closing_sorted[m] = s.local_weight[m]
+    if count <= most:
+        return count
+    limit, kept = _smallest(s.closing_sorted, count, most), 0
+    for m in range(count):
+        if s.local_weight[m] <= limit and kept < most:
+            s.local_index[kept], s.local_weight[kept] = s.local_index[m], s.local_weight[m]
+            kept += 1
+    return kept
 
 
 @compiled
@@ -394,26 +445,3 @@ def load_row(s: ClosingState, row: int, out: Floats) -> None:
     if k >= 0:
         for i in s.uncertain:
             out[i] = s.history_y[k, i] - s.closing_x[row, i]
-
-
-@compiled
-def add_row(s: ClosingState, x: Floats) -> int:
-    """Add a design to those that are compared, in place of the worst if there is no room; return its row."""
-    c = s.closing[0]
-    row = c.rows
-    if row == ROWS:
-        row = -1
-        for k in range(ROWS):
-            if k != c.best and k != c.target and (row < 0 or s.closing_value[k] > s.closing_value[row]):
-                row = k
-    else:
-        c.rows += 1
-    copy(x, s.closing_x[row])
-    s.closing_worst[row] = -np.inf
-    s.closing_value[row] = -np.inf
-    s.closing_point[row] = -1
-    s.closing_runs[row] = 0
-    s.closing_tried[row] = 0
-    s.closing_screened[row] = 0
-    s.closing_radius[row] = 0.5
-    return row

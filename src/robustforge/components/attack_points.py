@@ -10,6 +10,7 @@ import numpy as np
 from robustforge.components.additive_surrogate import first_above, interpolated
 from robustforge.components.attack_model import (
     KERNEL_POINTS,
+    LONG,
     ClosingState,
     climb_ball,
     climb_box,
@@ -17,13 +18,14 @@ from robustforge.components.attack_model import (
     fill_model,
     fit_quadratic,
     fit_slope,
+    keep_nearest,
     load_nearest,
     load_row,
     model_points,
 )
 from robustforge.components.inner_search import sample, to_surface
 from robustforge.core.agents import copy, fill
-from robustforge.core.compiler import compiled
+from robustforge.core.compiler import compiled, inlined
 from robustforge.core.history import neighbours
 from robustforge.core.portable_math import cos, sin
 from robustforge.core.random import normal, uniform
@@ -38,7 +40,7 @@ _SAME = 1e-6
 _CLOSE = 0.05
 """Distance below which the optimum of a model is not worth another evaluation, in units of the set."""
 
-_POSITIONS = 33
+POSITIONS = 33
 """Positions on each axis that the worst case of a sum is composed of."""
 
 _INFEASIBLE = 1e100
@@ -79,10 +81,10 @@ def put_offset(s: ClosingState, row: int, offset: Floats, gap: float) -> bool:
 
 @compiled
 def _differ_less(one: Floats, two: Floats, active: Array, gap: float) -> bool:
+    furthest = 0.0
     for i in active:
-        if not abs(one[i] - two[i]) <= gap:
-            return False
-    return True
+        furthest = max(furthest, abs(one[i] - two[i]))
+    return furthest <= gap
 
 
 @compiled
@@ -96,7 +98,8 @@ def place_attack(s: ClosingState, row: int) -> None:
     if c.failed == 1:
         put_feared(s, row)
     _put_model_optima(s, row)
-    _put_trust_region_step(s, row)
+    if c.total <= LONG or s.closing_tried[row] % 2 == 1:
+        _put_trust_region_step(s, row)
     if s.closing_tried[row] < 3:
         _put_outside_point(s, row)
     if c.round % 3 == 0:
@@ -127,7 +130,9 @@ def _put_model_optima(s: ClosingState, row: int) -> None:
     if is_full(s) or 2 * count < u.size:
         return
     scale = math.sqrt(float(s.uncertain.size)) if is_box else 1.0
-    count = load_nearest(s, centre, min(KERNEL_POINTS, s.local_alpha.size), is_box, 0, 0)
+    if s.closing[0].total > LONG and s.closing_tried[row] % 2 == 1:
+        return
+    count = keep_nearest(s, count, KERNEL_POINTS)
     if not (fill_model(s, centre, count) and fit_quadratic(s, count, scale)):
         return
     for start in range(3):
@@ -141,7 +146,7 @@ def _put_model_optima(s: ClosingState, row: int) -> None:
             climb_box(s.local_slope, s.local_hessian, s.uncertain, u)
         else:
             climb_ball(s.local_slope, s.local_hessian, s.uncertain, u, s.attack_trial)
-        if start < 2 or s.closing_tried[row] % 2 == 0:
+        if start < 2 or s.closing_tried[row] % 4 == 0:
             put_offset(s, row, u, gap)
 
 
@@ -415,18 +420,19 @@ def put_feared(s: ClosingState, row: int) -> None:
 def _put_worst_sum(s: ClosingState, row: int) -> None:
     """Add the point where a coordinate search, which knows the function along each axis, expects the worst."""
     u = s.attack_offset
+    _tabulate_axes(s, row)
     if s.counters[0].is_box == 1:
-        _worst_sum(s, row, 0.0, u)
+        _worst_sum(s, 0.0, u)
         put_offset(s, row, u, _SAME)
         return
     low, high = 1e-12, 1e12
     for _ in range(40):
         price = math.sqrt(low * high)
-        if _worst_sum(s, row, price, u) > 1.0:
+        if _worst_sum(s, price, u) > 1.0:
             low = price
         else:
             high = price
-    square = _worst_sum(s, row, high, u)
+    square = _worst_sum(s, high, u)
     put_offset(s, row, u, _SAME)
     if square > 0.0:
         for i in s.uncertain:
@@ -434,28 +440,38 @@ def _put_worst_sum(s: ClosingState, row: int) -> None:
         put_offset(s, row, u, _SAME)
 
 
-@compiled
-def _worst_sum(s: ClosingState, row: int, price: float, u: Floats) -> float:
-    """Write the worst offset of each axis, where a squared offset has a price relative to the range, to `u`.
+@inlined
+def _step_at(q: int) -> float:
+    """Return the offset of a position on an axis: from -1 to 1, most of them near 0."""
+    root = 2.0 * q / (POSITIONS - 1) - 1.0
+    return root * abs(root)
 
-    Returns:
-        The sum of the squared offsets.
-    """
-    fill(u, 0.0)
-    total, largest = 0.0, 1e-300
+
+@compiled
+def _tabulate_axes(s: ClosingState, row: int) -> None:
+    """Write the values at all positions of each axis to `local_x`, as fractions of the largest range."""
+    largest = 1e-300
     for i in s.uncertain:
         largest = max(largest, s.axis_range[i])
     for i in s.uncertain:
-        best, count = -np.inf, s.axis_count[i]
-        if count < 2:
-            continue
-        positions, values = s.axis_x[i], s.axis_f[i]
-        for q in range(_POSITIONS):
-            root = 2.0 * q / (_POSITIONS - 1) - 1.0
-            step = root * abs(root)
-            t = s.closing_x[row, i] + step
+        positions, values, count = s.axis_x[i], s.axis_f[i], s.axis_count[i]
+        for q in range(POSITIONS):
+            t = s.closing_x[row, i] + _step_at(q)
             k = min(max(first_above(positions, count, t) - 1, 0), count - 2)
-            value = interpolated(positions, values, count, k, t, _INFEASIBLE) - price * largest * step * step
+            value = interpolated(positions, values, count, k, t, _INFEASIBLE) if count >= 2 else 0.0
+            s.local_x[q, i] = value / largest
+
+
+@compiled
+def _worst_sum(s: ClosingState, price: float, u: Floats) -> float:
+    """Write the worst offset of each axis, where a squared offset has a price, to `u`; return their squares' sum."""
+    fill(u, 0.0)
+    total = 0.0
+    for i in s.uncertain:
+        best = -np.inf
+        for q in range(POSITIONS):
+            step = _step_at(q)
+            value = s.local_x[q, i] - price * step * step
             if value > best:
                 best, u[i] = value, step
         total += u[i] * u[i]

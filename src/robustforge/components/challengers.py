@@ -15,7 +15,6 @@ from robustforge.components.attack_model import (
     ROWS,
     WINDOW,
     ClosingState,
-    add_row,
     copy_active,
     distance,
     load_row,
@@ -25,7 +24,7 @@ from robustforge.components.attack_points import fit_fear, put_offset
 from robustforge.components.recommendation import OUTCOMES
 from robustforge.core.agents import copy, fill, in_box, random_point
 from robustforge.core.compiler import compiled
-from robustforge.core.history import neighbours, worst_of
+from robustforge.core.history import holds, neighbours, worst_of
 from robustforge.core.min_norm_point import minimum_norm
 from robustforge.core.state import UNKNOWN, Floats
 
@@ -62,6 +61,7 @@ def begin(s: ClosingState) -> None:
     t, c = s.counters[0], s.closing[0]
     c.is_begun = 1
     c.first = t.spent
+    c.seen = t.spent
     c.total = t.unallocated if c.is_fixed == 0 else _ENDLESS
     set_units(s)
     for k in range(s.uncertain.size):
@@ -93,11 +93,52 @@ def _best_point(s: ClosingState, above: float) -> int:
 
 
 @compiled
-def refresh(s: ClosingState) -> None:
-    """Update what is known of all designs, and choose the incumbent."""
+def add_row(s: ClosingState, x: Floats) -> int:
+    """Add a design to those that are compared, in place of the worst if there is no room; return its row."""
     c = s.closing[0]
+    row = c.rows
+    if row == ROWS:
+        row = -1
+        for k in range(ROWS):
+            if k != c.best and k != c.target and (row < 0 or s.closing_value[k] > s.closing_value[row]):
+                row = k
+    else:
+        c.rows += 1
+    copy(x, s.closing_x[row])
+    s.closing_tried[row] = 0
+    s.closing_screened[row] = 0
+    s.closing_radius[row] = 0.5
+    s.closing_runs[row] = 0
+    s.closing_worst[row] = -np.inf
+    s.closing_point[row] = -1
+    for m in range(neighbours(s, x)):
+        _take(s, row, s.neighbours[m])
+    s.closing_value[row] = s.closing_worst[row]
+    return row
+
+
+@compiled
+def _take(s: ClosingState, row: int, k: int) -> None:
+    """Take a point of the history into account that is in a design's set."""
+    s.closing_runs[row] += 1 if k >= s.closing[0].first else 0
+    value = np.inf if np.isnan(s.history_f[k]) else s.history_f[k]
+    if value > s.closing_worst[row]:
+        s.closing_worst[row] = value
+        s.closing_point[row] = k
+
+
+@compiled
+def refresh(s: ClosingState) -> None:
+    """Update what is known of all designs by the newest points, and choose the incumbent."""
+    t, c = s.counters[0], s.closing[0]
+    is_lost = t.on_failure == UNKNOWN and t.retries == 0
+    for k in range(c.seen, t.spent):
+        c.failed = 1 if not math.isfinite(s.history_f[k]) else c.failed
+        for row in range(c.rows if is_lost or not np.isnan(s.history_f[k]) else 0):
+            if holds(s.history_y[k], s.closing_x[row], s.uncertain, s.certain, t.is_box == 1, s.squared_radius[0]):
+                _take(s, row, k)
+    c.seen = t.spent
     for row in range(c.rows):
-        _look_up(s, row)
         s.closing_value[row] = s.closing_worst[row]
         if c.failed == 1 and s.closing_worst[row] < np.inf and fit_fear(s, s.closing_x[row]) > 0.0:
             s.closing_value[row] += FEARED
@@ -106,27 +147,6 @@ def refresh(s: ClosingState) -> None:
         if s.closing_value[row] < s.closing_value[best] and _is_attacked_enough(s, row, 0):
             best = row
     c.best = best
-
-
-@compiled
-def _look_up(s: ClosingState, row: int) -> None:
-    """Update the worst value known in a design's set, where it is, and how many attacks were there."""
-    t, c, x = s.counters[0], s.closing[0], s.closing_x[row]
-    found, runs, worst, where = neighbours(s, x), 0, -np.inf, -1
-    for m in range(found):
-        k = s.neighbours[m]
-        runs += 1 if k >= c.first else 0
-        if s.history_f[k] > worst:
-            worst, where = s.history_f[k], k
-    if t.on_failure == UNKNOWN and t.retries == 0:
-        for k in range(c.first, t.spent):
-            if np.isnan(s.history_f[k]) and distance(s, s.history_y[k], x, t.is_box == 1) <= 1.0:
-                worst, where = np.inf, k
-    if worst == np.inf:
-        c.failed = 1
-    s.closing_worst[row] = worst
-    s.closing_point[row] = where
-    s.closing_runs[row] = runs
 
 
 @compiled
@@ -197,10 +217,10 @@ def _test(s: ClosingState, x: Floats) -> bool:
 
 @compiled
 def _is_compared(s: ClosingState, x: Floats) -> bool:
+    nearest = np.inf
     for row in range(s.closing[0].rows):
-        if distance(s, x, s.closing_x[row], False) < 1e-3:
-            return True
-    return False
+        nearest = min(nearest, distance(s, x, s.closing_x[row], False))
+    return nearest < 1e-3
 
 
 @compiled

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
-
 from robustforge.components.attack_model import (
     FEARED,
     KERNEL_POINTS,
@@ -18,7 +16,7 @@ from robustforge.components.attack_model import (
     ClosingState,
     model_points,
 )
-from robustforge.components.attack_points import place_attack
+from robustforge.components.attack_points import POSITIONS, place_attack
 from robustforge.components.challengers import HULL, begin, choose_target, place_challengers, refresh
 from robustforge.components.final_selection import Final
 from robustforge.core.agents import copy
@@ -28,6 +26,9 @@ from robustforge.core.state import Plan
 
 MAX_BATCH = 8
 """Evaluations of a batch at most."""
+
+BASE_RUNS = 80
+"""Evaluations of an attack that do not depend on the number of variables, at most."""
 
 _MIN_RUNS = 4
 """Evaluations of an attack at least."""
@@ -119,12 +120,12 @@ class ClosingAttack(Final):
         if uncertain == 0:
             return 0
         share = self.attack_fraction * (self.box_factor if is_box else 1.0) * budget
-        most = self.per_variable * uncertain + 40.0
+        most = self.per_variable * uncertain + BASE_RUNS
         return round(min(max(_MIN_RUNS, min(share, most)), budget / 3))
 
     def sizes(self, plan: Plan) -> Mapping[str, int]:
         n = plan.dimension
-        points = max(model_points(n), 4 * min(n, MANY_VARIABLES) + 8)
+        points = max(model_points(n), 4 * min(n, MANY_VARIABLES) + 8, POSITIONS)
         return {
             "closing_rows": ROWS + 1,
             "closing_window": min(plan.history, WINDOW),
@@ -144,7 +145,7 @@ class ClosingAttack(Final):
 
     def describe(self) -> str:
         return (
-            f"the last {100 * self.attack_fraction:.2g}% of the budget, at most 40 + {self.per_variable:.3g} "
+            f"the last {100 * self.attack_fraction:.2g}% of the budget, at most {BASE_RUNS} and {self.per_variable:.3g} "
             "evaluations per variable, attack the design, and better ones that are found nearby"
         )
 

@@ -80,7 +80,8 @@ def minimize(
     Returns:
         A `RobustResult`, which is an `OptimizeResult`: `x`, the design; `fun`, the worst value found in its
         uncertainty set, and `worst_x`, where; `nominal_fun`, f(x); `estimate`, what the search believed the worst case
-        to be before the attack; `attack_runs`, evaluations of the attack in the set; `nfev`, `nit`, `success`, `message` and `history`.
+        to be before the attack, and `attack_runs`, how many evaluations of the attack are in the set; `nfev`, `nit`,
+        `success`, `message` and `history`.
 
     Raises:
         RobustforgeError: An argument is invalid; the message has the rule, the fact and the fix.

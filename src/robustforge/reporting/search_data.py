@@ -35,8 +35,8 @@ from robustforge.solver import (
 )
 from robustforge.store import SEARCH, SOLVE, VERIFY, Evaluation, Experiment, Store, reporting_damage
 from robustforge.store.lock_file import LockFile
-from robustforge.verification.neighbourhood import Neighbourhood
 from robustforge.verification.near_points import NearPoints
+from robustforge.verification.neighbourhood import Neighbourhood
 
 Floats = npt.NDArray[np.float64]
 

@@ -3,12 +3,12 @@
 `champion/30d/general`, `champion/100d/rastrigin`, ... were evolved from the paper's grammar with tuned settings;
 `letter/30d/general`, ... by the paper's experiment, to the letter (`docs/results`). `champion/30d/extended`,
 `champion/100d/extended`, `champion/30d/few` and `champion/10d/few` come from the extended one (`docs/results`);
-`default/30d/extended`, ... are the same with a closing attack, and are the default, by the budget. `mirrored-es` is an evolution strategy in opposite pairs that returns its mean. `rpso` and
-its variants are the paper's comparators, `descent-directions` and `leh` the single-solution searches that they come
-from, all with numbers set by hand; `comparator/30d/rpso`, ... are the same with numbers tuned for the study.
-`paper/30d/rastrigin`, ... have the structures of the paper's 22 best heuristics, with numbers tuned here, since the
-paper does not print its own. `corners` is a general swarm whose inner search samples the surface of the uncertainty
-set.
+`default/30d/extended`, ... are the same with a closing attack: one of them is the default, by the budget.
+`mirrored-es` is an evolution strategy in opposite pairs that returns its mean. `rpso` and its variants are the paper's
+comparators, `descent-directions` and `leh` the single-solution searches that they come from, all with numbers set by
+hand; `comparator/30d/rpso`, ... are the same with numbers tuned for the study. `paper/30d/rastrigin`, ... have the
+structures of the paper's 22 best heuristics, with numbers tuned here, since the paper does not print its own. `corners`
+is a general swarm whose inner search samples the surface of the uncertainty set.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from robustforge.simulator.worker_pool import Submit
 from robustforge.solver.stored_search import StoredSearch
 from robustforge.store import VERIFY, Evaluation
 from robustforge.verification.argument_checks import prior_points_within
-from robustforge.verification.neighbourhood import Neighbourhood
 from robustforge.verification.near_points import NearPoints
+from robustforge.verification.neighbourhood import Neighbourhood
 
 Floats = npt.NDArray[np.float64]
 
