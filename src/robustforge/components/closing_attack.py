@@ -145,8 +145,8 @@ class ClosingAttack(Final):
 
     def describe(self) -> str:
         return (
-            f"the last {100 * self.attack_fraction:.2g}% of the budget, at most {BASE_RUNS} and {self.per_variable:.3g} "
-            "evaluations per variable, attack the design, and better ones that are found nearby"
+            f"the last {100 * self.attack_fraction:.2g}% of the budget, at most {BASE_RUNS} and "
+            f"{self.per_variable:.3g} evaluations per variable, attack the design, and better ones that are found nearby"
         )
 
     def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:

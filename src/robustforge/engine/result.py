@@ -13,6 +13,7 @@ from scipy.optimize import OptimizeResult
 from robustforge import notebook_html
 from robustforge.core.state import BUDGET_SPENT, FAILED, INFEASIBLE, NO_CANDIDATE, RUNNING, SPACE_COVERED
 from robustforge.engine import ask_tell, result_plots
+from robustforge.engine.attack_summary import summarise_attack
 from robustforge.engine.result_plots import Provenance
 from robustforge.robust_problem import Problem
 
@@ -110,6 +111,7 @@ class RobustResult(OptimizeResult):
         facts = {
             "status": self.get("message", ""),
             "worst value found": self.get("fun", ""),
+            "attack": _attack_fact(self),
             "nominal value": self.get("nominal_fun", ""),
             "evaluations": f"{self.get('nfev', 0):,}",
         }
@@ -124,6 +126,12 @@ class RobustResult(OptimizeResult):
         x = np.atleast_1d(self.get("x", []))
         worst = np.atleast_1d(self.get("worst_x", np.full(x.size, np.nan)))
         return [(f"x[{k}]", float(x[k]), float(worst[k])) for k in range(x.size)]
+
+
+def _attack_fact(result: RobustResult) -> str:
+    if not result.get("attack_runs"):
+        return "none: the worst value is that of the search"
+    return summarise_attack(result.fun, result.estimate, result.attack_runs)
 
 
 def _short(value: Any) -> str:
@@ -151,9 +159,12 @@ def make_result(search: Optimizer, reported: npt.NDArray[np.intp], in_place: boo
     estimate, attacks = _attacked(arrays, near, spent - closed)
     estimate = estimate if found else np.nan
     success, message = _ending(search, history, failures)
+    fun = float(history.fun[worst]) if near.size else np.nan
+    if closed and success and attacks:
+        message = f"{message}; {summarise_attack(fun, estimate, attacks)}"
     result = RobustResult(
         x=x,
-        fun=float(history.fun[worst]) if near.size else np.nan,
+        fun=fun,
         worst_x=history.x[worst].copy() if near.size else np.full_like(x, np.nan),
         nominal_fun=float(history.fun[spent - 1]) if closed else np.nan,
         estimate=estimate,

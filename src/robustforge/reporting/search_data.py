@@ -31,6 +31,7 @@ from robustforge.solver import (
     StoredSearch,
     Verdict,
     judge_attack,
+    judge_search,
     solution_from_result,
 )
 from robustforge.store import SEARCH, SOLVE, VERIFY, Evaluation, Experiment, Store, reporting_damage
@@ -127,7 +128,7 @@ class SearchData:
     @property
     def verdict(self) -> Verdict:
         """The verdict of the attack on the worst value that the search had found."""
-        return judge_attack(self.attacked)
+        return judge_attack(self.attacked) if self.attacked else judge_search(self.solution)
 
     @property
     def failure_reasons(self) -> list[tuple[str, int]]:
