@@ -128,7 +128,7 @@ def test_missing_uncertainty_and_bad_policies():
 )
 def test_the_default_heuristic_depends_on_the_dimension_and_the_budget(dimension, budget, name):
     search = rf.Optimizer([(0, 1)] * dimension, rf.Ball(0.1), budget)
-    assert search.heuristic == rf.heuristic(f"champion/{name}")
+    assert search.heuristic == rf.heuristic(f"default/{name}")
 
 
 def test_a_failed_search_stays_failed_and_keeps_what_it_has():

@@ -86,6 +86,13 @@ search_options = together(
         show_default="from the file, or random",
         help="Random seed; the same seed gives the same result.",
     ),
+    search(
+        "--verify",
+        type=click.IntRange(0),
+        metavar="N",
+        show_default="by the heuristic, or from the file",
+        help="Evaluations, out of the budget, that attack the design before it is returned; 0: none.",
+    ),
     choice(
         search, "--on-failure", "Treatment of failed evaluations", ON_FAILURE, show_default="raise, or from the file"
     ),

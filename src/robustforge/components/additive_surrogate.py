@@ -97,7 +97,7 @@ def insert(s: AdditiveState, i: int, position: float, value: float) -> None:
 
 
 @compiled
-def _interpolate(positions: Floats, values: Floats, count: int, k: int, t: float, ceiling: float) -> float:
+def interpolated(positions: Floats, values: Floats, count: int, k: int, t: float, ceiling: float) -> float:
     """Return the interpolant between samples `k` and `k + 1`: two parabolas through three samples each, blended."""
     h0, h1 = min(values[k], ceiling), min(values[k + 1], ceiling)
     gap = positions[k + 1] - positions[k]
@@ -138,7 +138,7 @@ def interpolate(s: AdditiveState, i: int) -> float:
         t = grid_position(s, i, float(q))
         while k < count - 2 and positions[k + 1] <= t:
             k += 1
-        grid[q] = _interpolate(positions, values, count, k, t, ceiling)
+        grid[q] = interpolated(positions, values, count, k, t, ceiling)
     changed[0], changed[1] = GRID, -1
     s.axis_range[i] = _range(grid)
     _find_part_minima(grid, s.axis_part_minimum[i])

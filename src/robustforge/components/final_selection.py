@@ -23,11 +23,16 @@ MAX_FINALISTS = 6
 class Final(Component, slot=True):
     """The final selection.
 
-    Kernels: `gather(s)` places the finalists, as agents; `decide(s)` makes one of them the incumbent.
+    Kernels: `gather(s)` places the finalists, as agents; `decide(s)` makes one of them the incumbent. They are called
+    again as long as `gather` leaves evaluations in the reserve.
     """
 
     label: ClassVar[str] = "Final selection"
     kernels: ClassVar[Mapping[str, tuple[Any, ...]]] = {"gather": (), "decide": ()}
+    works_alone: ClassVar[float]
+    """In the record: whether it can look for a design where the outer search has found none."""
+    crash_reserve: ClassVar[float]
+    """In the record: evaluations that it has at least where some have failed."""
     gather: ClassVar[Any]
     decide: ClassVar[Any]
 
@@ -36,8 +41,14 @@ class Final(Component, slot=True):
         """Finalists at most."""
         return 0
 
-    def reserve(self, budget: int) -> int:
-        """Return the evaluations that are reserved for it."""
+    def reserve(self, budget: int, uncertain: int = 1, is_box: bool = False) -> int:
+        """Return the evaluations that are reserved for it.
+
+        Args:
+            budget: Evaluations in all.
+            uncertain: Variables with a tolerance.
+            is_box: Whether the uncertainty set is a box.
+        """
         return 0
 
 
@@ -132,7 +143,7 @@ class FinalistSelection(Final):
     def agents(self) -> int:
         return self.finalists
 
-    def reserve(self, budget: int) -> int:
+    def reserve(self, budget: int, uncertain: int = 1, is_box: bool = False) -> int:
         return round(self.fraction * budget)
 
     def describe(self) -> str:

@@ -97,7 +97,7 @@ def find_neighbours(s: State, y: Floats, first: int) -> None:
             gap = gaps[k - block]
             if gap > possibly_near or np.isnan(values[k]):
                 continue
-            if (whole and gap < certainly_near) or _holds(points[k], y, active, exact, is_box, edge):
+            if (whole and gap < certainly_near) or holds(points[k], y, active, exact, is_box, edge):
                 near[found] = k
                 found += 1
     s.counters[0].neighbour_count = found
@@ -117,7 +117,7 @@ def worst_of(s: State, found: int) -> float:
 
 
 @inlined
-def _holds(point: Floats, y: Floats, active: Array, exact: Array, is_box: bool, edge: float) -> bool:
+def holds(point: Floats, y: Floats, active: Array, exact: Array, is_box: bool, edge: float) -> bool:
     """Whether the set around `y` holds the point; coordinates with tolerance 0 must be the same but for rounding."""
     total = 0.0
     if is_box or exact.size > 0:

@@ -265,6 +265,7 @@ class Counters:
     retries: int  # further attempts at a failed point
     on_failure: int  # a `FailurePolicy`
     failures: int  # failed evaluations
+    infeasible: int  # evaluations that failed, or whose value is +inf
     first_failure: int  # index of the first of them in the history, or -1
     fatal_failure: int  # index of the failure that ended the run, or -1
     iteration: int  # iterations so far

@@ -54,6 +54,7 @@ def minimize(
     on_failure: OnFailure = "raise",
     retries: int = 0,
     workers: int | Executor = 1,
+    verify: int | None = None,
 ) -> RobustResult:
     """Find the design whose worst case in its uncertainty set is best.
 
@@ -73,11 +74,14 @@ def minimize(
         workers: How many processes evaluate a Python function, or an executor; the result does not depend on it.
             At most as many points as the heuristic has agents are evaluated at the same time. A compiled
             function needs no workers.
+        verify: Evaluations, out of the budget, that attack the design before it is returned; 0 for none. By default,
+            the heuristic decides.
 
     Returns:
         A `RobustResult`, which is an `OptimizeResult`: `x`, the design; `fun`, the worst value found in its
-        uncertainty set, and `worst_x`, where; `nominal_fun`, f(x); `estimate`, the search's own estimate of the worst
-        case; `nfev`, `nit`, `success`, `message` and `history`.
+        uncertainty set, and `worst_x`, where; `nominal_fun`, f(x); `estimate`, what the search believed the worst case
+        to be before the attack, and `attack_runs`, how many evaluations of the attack are in the set; `nfev`, `nit`,
+        `success`, `message` and `history`.
 
     Raises:
         RobustforgeError: An argument is invalid; the message has the rule, the fact and the fix.
@@ -95,7 +99,7 @@ def minimize(
         problem = _vectorized_as_given(as_problem(None, fun, uncertainty, out_of_bounds), vectorized)
     else:
         problem = as_problem(fun, bounds, uncertainty, out_of_bounds, bool(vectorized))
-    search = Optimizer(problem, None, budget, heuristic, rng, on_failure=on_failure, retries=retries)
+    search = Optimizer(problem, None, budget, heuristic, rng, on_failure=on_failure, retries=retries, verify=verify)
     search.arrays["counters"]["pause"] = callback is not None
     problem = search.problem
     with executor_of(workers, problem.vectorized, problem.compiled is not None and not args) as executor:

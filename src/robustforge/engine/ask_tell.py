@@ -45,6 +45,9 @@ OVER, PAUSED, UNFINISHED, UNLINKED = 0, -1, -2, -3
 """Return values of `advance` and `run` when no point is pending: the run is over, has paused after an iteration, can
 continue, or can continue once the outer search is linked: its kernels compiled, and their addresses in the state."""
 
+CRASH_RATE = 50
+"""The search ends earlier, for the final selection, where more than one evaluation in so many has failed."""
+
 MAX_WORK = 10_000_000
 """Distances after which `run` returns, so that Ctrl-C is noticed: some 50 ms."""
 
@@ -70,10 +73,11 @@ def advance(s: EngineState) -> int:
             t.updated = 1
             if t.pause == 1:
                 return PAUSED
-        if t.unallocated == 0 and t.ending == RUNNING:
+        if t.ending == RUNNING and (t.unallocated == 0 or _is_needed_for_crashes(s)):
             t.ending = BUDGET_SPENT
         if t.ending != RUNNING and t.reserve > 0:
-            if t.has_incumbent == 1:
+            final: Final = s.final[0]
+            if t.has_incumbent == 1 or final.works_alone > 0:
                 _select(s)
                 continue
             t.unallocated, t.reserve, t.ending = t.reserve, 0, RUNNING  # nothing to select from: continue the search
@@ -93,6 +97,15 @@ def _is_linked(s: EngineState) -> bool:
 
 
 @inlined
+def _is_needed_for_crashes(s: EngineState) -> bool:
+    """Whether what is left of the budget is needed by the final selection, because evaluations have failed."""
+    t = s.counters[0]
+    final: Final = s.final[0]
+    is_due = t.unallocated + t.reserve <= final.crash_reserve and t.reserve > 0
+    return is_due and CRASH_RATE * t.infeasible > t.spent and t.phase == SEARCHING_PHASE
+
+
+@inlined
 def _update(s: EngineState) -> None:
     """Have the component that placed this iteration's candidates use their values."""
     phase = s.counters[0].phase
@@ -109,7 +122,10 @@ def _update(s: EngineState) -> None:
 
 @inlined
 def _select(s: EngineState) -> None:
-    """Start the final selection, with the reserved evaluations and all that are left."""
+    """Start or continue the final selection, with the reserved evaluations and all that are left.
+
+    It may put back a part of them to the reserve, for the next time.
+    """
     t = s.counters[0]
     final: Final = s.final[0]
     t.phase = SELECTING_PHASE
@@ -165,6 +181,7 @@ def _record_values(s: EngineState) -> None:
         j, row, tried = s.batch_agent[b], s.batch_row[b], s.batch_attempt[b]
         value = s.batch_f[b]
         failed = np.isnan(value) or value == -np.inf
+        t.infeasible += 1 if failed or value == np.inf else 0
         if failed:
             value = np.inf if t.on_failure == INFEASIBLE else np.nan
             t.failures += 1
@@ -193,6 +210,9 @@ def _reserve_one(s: EngineState) -> bool:
     t = s.counters[0]
     if t.unallocated > 0:
         t.unallocated -= 1
+        return True
+    if t.phase == SELECTING_PHASE and t.reserve > 0:
+        t.reserve -= 1
         return True
     for back in range(t.agents):
         j = t.agents - 1 - back

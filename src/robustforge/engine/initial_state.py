@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from robustforge.components import NoInnerSearch, SurfaceSampling
+from robustforge.components.closing_attack import DEFAULT_ATTACK, ClosingAttack
 from robustforge.components.separability import MIN_SAMPLES_PER_AXIS
 from robustforge.core.component import Component, filled_record, parts
 from robustforge.core.history import FIND_NEIGHBOURS
@@ -40,14 +41,42 @@ def checked_budget(budget: Any) -> int:
     )
 
 
+def checked_verify(verify: Any, budget: int) -> int | None:
+    """Return the evaluations of the closing attack, `None` where the heuristic decides, or raise."""
+    if verify is None:
+        return None
+    if isinstance(verify, (int, np.integer)) and not isinstance(verify, bool) and 0 <= verify < budget:
+        return int(verify)
+    raise ProblemError(
+        "`verify` must be a number of evaluations below the budget, or None", f"got {verify!r}", "Pass e.g. verify=20"
+    )
+
+
+def with_attack(heuristic: Heuristic, verify: int | None) -> Heuristic:
+    """Return a heuristic that can attack its design, if evaluations are given for this."""
+    if not verify or isinstance(heuristic.final, ClosingAttack):
+        return heuristic
+    return heuristic.replace(final=DEFAULT_ATTACK)
+
+
 def make_state(
     problem: Problem,
     heuristic: Heuristic,
     budget: int,
     seed: npt.NDArray[np.uint64],
     prior: PriorEvaluations,
+    verify: int | None = None,
 ) -> StateTable:
-    """Return the state of a run before its first step."""
+    """Return the state of a run before its first step.
+
+    Args:
+        problem: The problem, as the search sees it.
+        heuristic: The heuristic.
+        budget: Evaluations in all.
+        seed: The random stream.
+        prior: The prior evaluations.
+        verify: Evaluations of the closing attack; `None` if the heuristic decides.
+    """
     plan = _plan(problem, heuristic, budget, len(prior))
     try:
         state = state_layout.allocate(plan)
@@ -59,8 +88,10 @@ def make_state(
         ) from error
     arrays = state.arrays
     _set_components(arrays, heuristic, plan)
-    for name, number in _counters(problem, heuristic, plan).items():
+    for name, number in _counters(problem, heuristic, plan, verify).items():
         arrays["counters"][name] = number
+    if verify is not None:
+        arrays["final"]["crash_reserve"] = verify
     _set_space(arrays, problem, _margin(problem, heuristic))
     arrays["initial_speed"][:] = 0.1 / problem.space.scale if heuristic.interpretation.first_speed_in_x else 0.1
     arrays["best_f"][:] = np.inf
@@ -195,11 +226,24 @@ def _addresses(slot: Any, component: Any) -> tuple[tuple[str, int], ...]:
     return tuple((kernel, kernel_address(slot, component, kernel)) for kernel in slot.kernels)
 
 
-def _counters(problem: Problem, heuristic: Heuristic, plan: Plan) -> dict[str, int]:
+def _reserve(problem: Problem, heuristic: Heuristic, plan: Plan, verify: int | None) -> int:
+    """Return the evaluations of the final selection: given, or what its parameters say, if the budget is enough."""
+    most = plan.budget - 1 - plan.inner_budget
+    if verify is None or not isinstance(heuristic.final, ClosingAttack):
+        reserve = heuristic.final.reserve(plan.budget, plan.uncertain, bool(problem.geometry.is_box))
+        return reserve if reserve <= most else 0
+    if verify > most:
+        raise ProblemError(
+            "`verify` must leave evaluations for the search",
+            f"of {plan.budget} evaluations, {verify} leave less than one inner search and f at the returned design",
+            f"Pass at most {most}, or raise the budget",
+        )
+    return verify if plan.uncertain else 0
+
+
+def _counters(problem: Problem, heuristic: Heuristic, plan: Plan, verify: int | None) -> dict[str, int]:
     """Return the counters that are not 0 at the start."""
-    inner, reserve = heuristic.inner, heuristic.final.reserve(plan.budget)
-    if plan.budget - 1 - reserve < plan.inner_budget:
-        reserve = 0
+    inner, reserve = heuristic.inner, _reserve(problem, heuristic, plan, verify)
     allowance = plan.budget - 1 - reserve
     separability = heuristic.separability
     needed = separability.agents + MIN_SAMPLES_PER_AXIS * plan.dimension

@@ -17,7 +17,14 @@ from robustforge.core.interpretation import Interpretation
 from robustforge.core.random import Seed, stream
 from robustforge.core.state import FAILED, RAISE
 from robustforge.engine import ask_tell, kernels, serialization
-from robustforge.engine.initial_state import MAX_COUNT, checked_budget, link_outer, make_state
+from robustforge.engine.initial_state import (
+    MAX_COUNT,
+    checked_budget,
+    checked_verify,
+    link_outer,
+    make_state,
+    with_attack,
+)
 from robustforge.engine.prior_evaluations import PriorEvaluations, as_prior
 from robustforge.engine.result import RobustResult, design_of, in_units_of, make_result
 from robustforge.errors import ObjectiveError, ProblemError, TellError, UnknownNameError
@@ -60,6 +67,8 @@ class Optimizer:
         on_failure: What NaN and -inf mean: "raise", "infeasible" (as +inf) or "unknown".
         retries: Further attempts at a failed point; each costs budget. The last evaluation, f(x), has only one.
         prior_evaluations: Points (k, n) that were evaluated before, and their values (k,). They cost no budget.
+        verify: Evaluations, out of the budget, that attack the design before it is returned; 0 for none. By default,
+            the heuristic decides.
         interpretation: Deprecated: it is part of a heuristic, `heuristic.replace(interpretation=...)`.
 
     Example:
@@ -84,12 +93,14 @@ class Optimizer:
         on_failure: OnFailure = "raise",
         retries: int = 0,
         prior_evaluations: tuple[Any, Any] | PriorEvaluations | None = None,
+        verify: int | None = None,
         interpretation: Interpretation | None = None,
     ) -> None:
         self.user_problem = as_problem(_no_objective, bounds, uncertainty, out_of_bounds)
         self.problem = self.user_problem.scaled
         self.budget = checked_budget(budget)
-        self.heuristic = resolve_heuristic(heuristic, self.problem, self.budget)
+        self.verify = checked_verify(verify, self.budget)
+        self.heuristic = with_attack(resolve_heuristic(heuristic, self.problem, self.budget), self.verify)
         if interpretation is not None:
             warnings.warn(_PART_OF_HEURISTIC, DeprecationWarning, stacklevel=3)
             self.heuristic = self.heuristic.replace(interpretation=interpretation)
@@ -105,7 +116,7 @@ class Optimizer:
         self.seed, self.user_prior = stream(rng), as_prior(prior_evaluations, self.user_problem)
         self.prior = PriorEvaluations(self.user_problem.to_scaled(self.user_prior.x), self.user_prior.values)
         kernels.prepare()
-        self.state: Any = make_state(self.problem, self.heuristic, self.budget, self.seed, self.prior)
+        self.state: Any = make_state(self.problem, self.heuristic, self.budget, self.seed, self.prior, self.verify)
         self.arrays = self.state.arrays
         self._counters = self.arrays["counters"]
         self._counters["on_failure"] = get_args(OnFailure).index(on_failure)
@@ -204,6 +215,7 @@ class Optimizer:
             on_failure=self.on_failure,
             retries=self.retries,
             prior_evaluations=self.prior,
+            verify=self.verify,
         )
 
     def result(self) -> RobustResult:

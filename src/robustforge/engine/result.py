@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,7 @@ from scipy.optimize import OptimizeResult
 from robustforge import notebook_html
 from robustforge.core.state import BUDGET_SPENT, FAILED, INFEASIBLE, NO_CANDIDATE, RUNNING, SPACE_COVERED
 from robustforge.engine import ask_tell, result_plots
+from robustforge.engine.attack_summary import summarise_attack
 from robustforge.engine.result_plots import Provenance
 from robustforge.robust_problem import Problem
 
@@ -60,7 +62,8 @@ class RobustResult(OptimizeResult):
         fun: The worst value found within its uncertainty set.
         worst_x: The point with that value (n,).
         nominal_fun: f(x) of the design itself.
-        estimate: The search's own estimate of the worst case.
+        estimate: What the search believed the worst case to be, before the attack.
+        attack_runs: Evaluations of the closing attack in the uncertainty set of the design.
         nfev: Evaluations.
         nit: Iterations.
         success: Whether the search ended with a design.
@@ -108,6 +111,7 @@ class RobustResult(OptimizeResult):
         facts = {
             "status": self.get("message", ""),
             "worst value found": self.get("fun", ""),
+            "attack": _attack_fact(self),
             "nominal value": self.get("nominal_fun", ""),
             "evaluations": f"{self.get('nfev', 0):,}",
         }
@@ -122,6 +126,12 @@ class RobustResult(OptimizeResult):
         x = np.atleast_1d(self.get("x", []))
         worst = np.atleast_1d(self.get("worst_x", np.full(x.size, np.nan)))
         return [(f"x[{k}]", float(x[k]), float(worst[k])) for k in range(x.size)]
+
+
+def _attack_fact(result: RobustResult) -> str:
+    if not result.get("attack_runs"):
+        return "none: the worst value is that of the search"
+    return summarise_attack(result.fun, result.estimate, result.attack_runs)
 
 
 def _short(value: Any) -> str:
@@ -146,14 +156,19 @@ def make_result(search: Optimizer, reported: npt.NDArray[np.intp], in_place: boo
     x = history.x[spent - 1].copy() if closed else design_of(search)
     near = _neighbour_indices(search, history, spent)
     worst = int(near[np.argmax(history.fun[near])]) if near.size else -1
-    estimate = float(arrays["incumbent_f"][0]) if found else np.nan
+    estimate, attacks = _attacked(arrays, near, spent - closed)
+    estimate = estimate if found else np.nan
     success, message = _ending(search, history, failures)
+    fun = float(history.fun[worst]) if near.size else np.nan
+    if closed and success and attacks:
+        message = f"{message}; {summarise_attack(fun, estimate, attacks)}"
     result = RobustResult(
         x=x,
-        fun=float(history.fun[worst]) if near.size else np.nan,
+        fun=fun,
         worst_x=history.x[worst].copy() if near.size else np.full_like(x, np.nan),
         nominal_fun=float(history.fun[spent - 1]) if closed else np.nan,
         estimate=estimate,
+        attack_runs=attacks,
         nfev=len(history) - len(search.prior),
         nit=search.nit,
         success=success,
@@ -167,6 +182,15 @@ def make_result(search: Optimizer, reported: npt.NDArray[np.intp], in_place: boo
     )
     result.__dict__["_provenance"] = Provenance(history, x, near, search.problem.geometry, search.restart)
     return result
+
+
+def _attacked(arrays: Mapping[str, Any], near: npt.NDArray[np.intp], end: int) -> tuple[float, int]:
+    """Return what the search believed before the closing attack, and how many evaluations of it are in the set."""
+    closing, believed = arrays["closing"][0], float(arrays["incumbent_f"][0])
+    if not closing["is_begun"]:
+        return believed, 0
+    attacks = int(np.count_nonzero((near >= closing["first"]) & (near < end)))
+    return float(closing["estimate"]) if closing["has_estimate"] else believed, attacks
 
 
 def in_units_of(problem: Problem, result: RobustResult) -> RobustResult:

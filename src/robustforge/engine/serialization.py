@@ -45,6 +45,7 @@ def encode(search: Optimizer) -> str:
         "budget": search.budget,
         "on_failure": search.on_failure,
         "retries": search.retries,
+        **({} if search.verify is None else {"verify": search.verify}),
         "seed": [str(word) for word in search.seed.tolist()],
         "known": {
             "x": search.user_prior.x.tolist(),
@@ -89,6 +90,7 @@ def _arguments(record: Any) -> dict[str, Any]:
         "heuristic": _heuristic(record),
         "on_failure": record["on_failure"],
         "retries": record["retries"],
+        "verify": record.get("verify"),
         "prior_evaluations": (known["x"], [_number(value) for value in known["values"]]),
     }
 

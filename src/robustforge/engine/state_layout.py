@@ -17,6 +17,8 @@ from robustforge.core.state_type import Layout, StateTable, StateType, layout_of
 
 _DECLARED = [field for part in state_parts() for field in part.declared()]
 
+assert len({field.name for field in _DECLARED}) == len(_DECLARED), "two parts declare an array of the same name"
+
 SLOTS: dict[str, Any] = {
     field.name: field.dtype
     for field in _DECLARED

@@ -31,12 +31,13 @@ from robustforge.solver import (
     StoredSearch,
     Verdict,
     judge_attack,
+    judge_search,
     solution_from_result,
 )
 from robustforge.store import SEARCH, SOLVE, VERIFY, Evaluation, Experiment, Store, reporting_damage
 from robustforge.store.lock_file import LockFile
+from robustforge.verification.near_points import NearPoints
 from robustforge.verification.neighbourhood import Neighbourhood
-from robustforge.verification.screening import PointArchive
 
 Floats = npt.NDArray[np.float64]
 
@@ -127,7 +128,7 @@ class SearchData:
     @property
     def verdict(self) -> Verdict:
         """The verdict of the attack on the worst value that the search had found."""
-        return judge_attack(self.attacked)
+        return judge_attack(self.attacked) if self.attacked else judge_search(self.solution)
 
     @property
     def failure_reasons(self) -> list[tuple[str, int]]:
@@ -182,7 +183,7 @@ def read_search(store: Store, experiment: Experiment, is_running: bool = False) 
     solved, verified = ([row for row in rows if row.part == part] for part in (SOLVE, VERIFY))
     attack, result = _stored_attack(search, verified), search.result()
     has_design = search.optimizer.design is not None
-    archive = attack.archive if attack else _archive(search, result) if has_design else None
+    near = attack.near_points() if attack else _near_points(search, result) if has_design else None
     has_model = experiment.settings.get("model") is not None
     idle = "running" if is_running else "interrupted" if has_model else "waiting"
     problem, x, values = search.optimizer.problem, result.history.x, result.history.fun
@@ -200,8 +201,8 @@ def read_search(store: Store, experiment: Experiment, is_running: bool = False) 
         seconds=float(np.nansum([row.seconds for row in (*solved, *verified)])),
         prior_evaluations=len(search.optimizer.prior),
         attacked=attack.result() if attack and attack.runs else None,
-        worst_point=_worst_point(search, result, archive),
-        neighbourhood=_neighbourhood_data(search, result, archive) if archive else None,
+        worst_point=_worst_point(search, result, near),
+        neighbourhood=_neighbourhood_data(search, result, near) if near else None,
         estimates=tuple(estimates(search)),
         price=tuple(best_price(problem, x, values, design=result.x if has_design else None)),
         own_price=tuple(design_price(result.x, problem, x, values)) if has_design else (),
@@ -234,32 +235,32 @@ def _refuse(values: Any, number: int) -> Future[RunOutcome]:
     raise StoreError(f"run {number} of the attack is not stored", "the stored attack does not match its search")
 
 
-def _archive(search: StoredSearch, result: RobustResult) -> PointArchive:
+def _near_points(search: StoredSearch, result: RobustResult) -> NearPoints:
     """Return the evaluations of an unfinished search within the uncertainty set of its current design."""
     problem, history = search.optimizer.problem, result.history
     neighbourhood = Neighbourhood(problem, result.x, cores=1)
     differences = (history.x - neighbourhood.centre) / problem.space.scale
     is_near = problem.geometry.holds(differences) & ~np.isnan(history.fun)
-    return PointArchive(neighbourhood.to_unit(history.x[is_near]), history.fun[is_near])
+    return NearPoints(neighbourhood.to_unit(history.x[is_near]), history.fun[is_near])
 
 
-def _worst_point(search: StoredSearch, result: RobustResult, archive: PointArchive | None) -> dict[str, float]:
-    if archive is None or not archive.values.size:
+def _worst_point(search: StoredSearch, result: RobustResult, near: NearPoints | None) -> dict[str, float]:
+    if near is None or not near.values.size:
         return {}
     neighbourhood = Neighbourhood(search.optimizer.problem, result.x, cores=1)
-    return search.file.variables.decode(neighbourhood.to_points(archive.worst_point[None])[0])
+    return search.file.variables.decode(neighbourhood.to_points(near.worst_point[None])[0])
 
 
-def _neighbourhood_data(search: StoredSearch, result: RobustResult, archive: PointArchive) -> NeighbourhoodData:
+def _neighbourhood_data(search: StoredSearch, result: RobustResult, near: NearPoints) -> NeighbourhoodData:
     neighbourhood = Neighbourhood(search.optimizer.problem, result.x, cores=1)
     uncertain = [search.file.variables.members[k] for k in neighbourhood.uncertain]
     down, up = (np.array(side) for side in zip(*(each.deviation for each in uncertain), strict=True))
-    moved = (neighbourhood.to_points(archive.units) - result.x)[:, neighbourhood.uncertain]
+    moved = (neighbourhood.to_points(near.units) - result.x)[:, neighbourhood.uncertain]
     half_width = np.where(moved < 0, down, up)
     return NeighbourhoodData(
         names=tuple(each.name for each in uncertain),
         positions=moved / np.where(half_width > 0, half_width, np.inf),
-        values=archive.values,
-        changes=2 * archive.slopes(),
-        fitted=int(np.isfinite(archive.values).sum()),
+        values=near.values,
+        changes=2 * near.slopes(),
+        fitted=int(np.isfinite(near.values).sum()),
     )

@@ -128,8 +128,9 @@ def _facts(search: SearchData) -> list[Record]:
     if search.has_design:
         note = "if built exactly" if not math.isnan(solution.nominal) else "not run yet"
         facts += [("nominal value", _value(search, solution.nominal), note, "")]
-        note = "by the search" if search.attacked else "by the search; not attacked"
-        facts += [("worst value found", _value(search, solution.worst), note, "")]
+        note = "by the search" if search.attacked else f"by the search; {solution.attack or 'not attacked'}"
+        kind = "warning" if search.verdict.kind == "warning" and not search.attacked else ""
+        facts += [("worst value found", _value(search, solution.worst), note, kind)]
     if search.attacked:
         facts += [("worst after the attack", _value(search, search.worst), _attack_note(search), search.verdict.kind)]
     failed = sum(amount for _, amount in search.failure_reasons)

@@ -2,13 +2,13 @@
 
 `champion/30d/general`, `champion/100d/rastrigin`, ... were evolved from the paper's grammar with tuned settings;
 `letter/30d/general`, ... by the paper's experiment, to the letter (`docs/results`). `champion/30d/extended`,
-`champion/100d/extended`, `champion/30d/few` and `champion/10d/few` come from the extended one and are the default, by
-the budget (`docs/results`). `mirrored-es` is an evolution strategy in opposite pairs that returns its mean. `rpso` and
-its variants are the paper's comparators, `descent-directions` and `leh` the single-solution searches that they come
-from, all with numbers set by hand; `comparator/30d/rpso`, ... are the same with numbers tuned for the study.
-`paper/30d/rastrigin`, ... have the structures of the paper's 22 best heuristics, with numbers tuned here, since the
-paper does not print its own. `corners` is a general swarm whose inner search samples the surface of the uncertainty
-set.
+`champion/100d/extended`, `champion/30d/few` and `champion/10d/few` come from the extended one (`docs/results`);
+`default/30d/extended`, ... are the same with a closing attack: one of them is the default, by the budget.
+`mirrored-es` is an evolution strategy in opposite pairs that returns its mean. `rpso` and its variants are the paper's
+comparators, `descent-directions` and `leh` the single-solution searches that they come from, all with numbers set by
+hand; `comparator/30d/rpso`, ... are the same with numbers tuned for the study. `paper/30d/rastrigin`, ... have the
+structures of the paper's 22 best heuristics, with numbers tuned here, since the paper does not print its own. `corners`
+is a general swarm whose inner search samples the surface of the uncertainty set.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from robustforge.representation.heuristic import Heuristic
 
 FOLDER = Path(__file__).parent / "presets"
 CHAMPIONS = Path(__file__).parent / "champions"
-CHAMPION = "champion"
+CHAMPION, DEFAULT = "champion", "default"
 
 
 @cache
@@ -56,7 +56,7 @@ def heuristic(name: str | Path) -> Heuristic:
 
 
 def default_name(dimension: int, budget: int = 2000) -> str:
-    """Return which heuristic is meant where none is named: the extended champion for such a budget.
+    """Return which heuristic is meant where none is named: an extended champion for such a budget, with an attack.
 
     They were evolved with 67, 20, 15 and 7 evaluations per variable, 2,000 in all, or for the last two 150 and 200;
     where one is better than another was measured on instances of their own (`docs/results/beyond`). In more than 500
@@ -64,14 +64,14 @@ def default_name(dimension: int, budget: int = 2000) -> str:
 
     Example:
         >>> default_name(30), default_name(100), default_name(10, budget=300), default_name(50, budget=300)
-        ('champion/30d/extended', 'champion/100d/extended', 'champion/10d/few', 'champion/30d/few')
+        ('default/30d/extended', 'default/100d/extended', 'default/10d/few', 'default/30d/few')
     """
     each = budget / dimension
     if budget >= 1000 and each >= 35:
-        return f"{CHAMPION}/30d/extended"
+        return f"{DEFAULT}/30d/extended"
     if budget >= 500 and (each >= 6 or dimension > 500):
-        return f"{CHAMPION}/100d/extended"
-    return f"{CHAMPION}/10d/few" if each >= 10 else f"{CHAMPION}/30d/few"
+        return f"{DEFAULT}/100d/extended"
+    return f"{DEFAULT}/10d/few" if each >= 10 else f"{DEFAULT}/30d/few"
 
 
 @cache
@@ -95,4 +95,4 @@ def _order(name: str) -> tuple[int, int, str]:
     return 1 + _FAMILIES.index(parts[0]), int(parts[1].rstrip("d")), name
 
 
-_FAMILIES = (CHAMPION, "letter", "comparator", "paper")
+_FAMILIES = (DEFAULT, CHAMPION, "letter", "comparator", "paper")

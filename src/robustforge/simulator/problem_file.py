@@ -43,6 +43,7 @@ class ProblemFile:
         retries: Further attempts at a failed point.
         workers: Maximum number of runs at a time.
         data: A CSV file of prior runs; `None` for none.
+        verify: Runs, out of the budget, that attack the design before it is returned; `None` if the heuristic decides.
     """
 
     path: Path
@@ -58,6 +59,7 @@ class ProblemFile:
     retries: int
     workers: int
     data: Path | None
+    verify: int | None = None
 
     @property
     def sign(self) -> float:
@@ -156,6 +158,7 @@ def problem_from_settings(settings: Mapping[str, Any], path: Path) -> ProblemFil
         retries=settings["retries"],
         workers=1,
         data=None,
+        verify=settings.get("verify"),
     )
 
 
@@ -177,7 +180,7 @@ def read_problem_file(path: str | Path) -> ProblemFile:
     reader.check_keys("", parser.TOP_KEYS)
     variables = parser.parse_variables(reader)
     model = parser.parse_model(reader)
-    data = reader.string("data", "")
+    data, verify = reader.string("data", ""), reader.integer("verify", -1, 0)
     file = ProblemFile(
         path=where,
         name=reader.string("name", where.stem),
@@ -192,6 +195,7 @@ def read_problem_file(path: str | Path) -> ProblemFile:
         retries=reader.integer("retries", 0, 0),
         workers=reader.integer("model.workers", 1, 1),
         data=where.parent / data if data else None,
+        verify=None if verify < 0 else verify,
     )
     reader.raise_errors()
     parser.check_problem(reader, lambda: file.scaled_problem, variables.names)

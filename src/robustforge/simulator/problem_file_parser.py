@@ -23,7 +23,7 @@ from robustforge.simulator.variables import Tolerance, Variable, Variables
 
 TOP_KEYS = (
     "name", "goal", "budget", "seed", "heuristic", "tolerances", "out_of_bounds", "on_failure", "retries", "data",
-    "variables", "model", "outside",
+    "verify", "variables", "model", "outside",
 )  # fmt: skip
 """Keys at the top of a file; `outside` is the former name of `out_of_bounds`."""
 MODEL_KEYS = ("command", "function", "templates", "json", "stdin", "result", "time_limit", "workers")

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from robustforge.engine.attack_summary import MAX_PERCENTAGE_RISE, rise_of
 from robustforge.formatting import at_precision, finite_range, percent
+from robustforge.solver.solution import Solution
 from robustforge.solver.stored_attack import AttackResult
 
 WARNING_RISE = 0.05
 """An increase above this fraction of the worst value of the search is a warning."""
 
-_MAX_PERCENTAGE_RISE = 10.0
-"""Above this increase, or if the sign changes, the two values are shown instead of a percentage."""
+_HARDER = "`robustforge verify` attacks the design by further runs."
+
+FEW_RUNS = 8
+"""Runs below which the attack that closes a search confirms nothing."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,18 @@ def judge_attack(attack: AttackResult | None) -> Verdict:
     return Verdict("confirmed" if rise <= WARNING_RISE else "warning", rise, _worse_text(attack, rise, runs))
 
 
+def judge_search(solution: Solution) -> Verdict:
+    """Return the verdict of the attack that closed a search, where there was no other."""
+    if not solution.attack_runs:
+        return Verdict("neutral", math.nan, "Not attacked: the worst value is that of the search. " + _HARDER)
+    sign = math.copysign(1.0, solution.worst - solution.nominal) if solution.worst != solution.nominal else 1.0
+    rise = rise_of(sign * solution.worst, sign * solution.estimate)
+    kind = "confirmed" if rise <= WARNING_RISE else "warning"
+    remark = "" if solution.attack_runs >= FEW_RUNS else " These are few runs. " + _HARDER
+    kind = "neutral" if remark and kind == "confirmed" else kind
+    return Verdict(kind, rise, f"{solution.attack[:1].upper()}{solution.attack[1:]}.{remark}")
+
+
 def _rise(attack: AttackResult) -> float:
     if attack.worst == attack.found_by_search:
         return 0.0
@@ -62,6 +78,6 @@ def _infeasible_text(attack: AttackResult, runs: str) -> str:
 def _worse_text(attack: AttackResult, rise: float, runs: str) -> str:
     width = finite_range(attack.nominal, attack.found_by_search, attack.worst)
     worst, known = (at_precision(value, width, 4) for value in (attack.worst, attack.found_by_search))
-    if rise > _MAX_PERCENTAGE_RISE or attack.worst * attack.found_by_search <= 0:
+    if rise > MAX_PERCENTAGE_RISE or attack.worst * attack.found_by_search <= 0:
         return f"The attack found {worst} in {runs}; the search had found {known}."
     return f"The attack found a value {percent(rise)} worse than the search: {worst} instead of {known}, in {runs}."

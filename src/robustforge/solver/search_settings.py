@@ -26,6 +26,7 @@ def search_settings(file: ProblemFile, heuristic: Heuristic) -> dict[str, Any]:
         "heuristic": stored_form(heuristic),
         "on_failure": file.on_failure,
         "retries": file.retries,
+        **({} if file.verify is None else {"verify": file.verify}),
         "data": hashlib.sha256(file.data.read_bytes()).hexdigest()[:16] if file.data else None,
     }
 

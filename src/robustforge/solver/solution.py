@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from robustforge.engine import RobustResult
+from robustforge.engine.attack_summary import summarise_attack
 from robustforge.simulator.problem_file import ProblemFile
 
 
@@ -24,6 +25,8 @@ class Solution:
         success: Whether the search is over and has a design.
         message: Why the search ended.
         found: Whether there is a design: some candidate has a robust value.
+        attack_runs: Runs of the attack that closed the search, in the tolerances of the design.
+        attack: What they found, in words; empty without an attack.
     """
 
     design: dict[str, float]
@@ -36,11 +39,14 @@ class Solution:
     success: bool
     message: str
     found: bool
+    attack_runs: int
+    attack: str
 
 
 def solution_from_result(file: ProblemFile, result: RobustResult) -> Solution:
     """Return the result of a search in the user's names and units, with the user's sign."""
     has_worst = not math.isnan(result.fun)
+    runs = int(result.attack_runs) if result.success else 0
     return Solution(
         design=file.variables.decode(result.x),
         nominal=file.sign * float(result.nominal_fun),
@@ -52,4 +58,6 @@ def solution_from_result(file: ProblemFile, result: RobustResult) -> Solution:
         success=bool(result.success),
         message=str(result.ending),
         found=not math.isnan(result.estimate),
+        attack_runs=runs,
+        attack=summarise_attack(result.fun, result.estimate, runs, "run", file.sign) if runs else "",
     )

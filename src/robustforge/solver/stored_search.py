@@ -101,7 +101,7 @@ class StoredSearch:
         with reporting_damage(store.path):
             kept = {key: experiment.settings[key] for key in ("budget", "seed", "on_failure", "retries")}
             heuristic = stored_heuristic(experiment)
-            file = replace(file, **kept, data=None)
+            file = replace(file, **kept, data=None, verify=experiment.settings.get("verify"))
             find_search(store, file.name, {**search_settings(file, heuristic), "data": experiment.settings["data"]})
             return cls(file, store, experiment, _optimizer(file, heuristic, _stored_prior(store, experiment)))
 
@@ -353,5 +353,6 @@ def _optimizer(file: ProblemFile, heuristic: Heuristic, prior: list[Evaluation])
         rng=file.seed,
         on_failure=file.on_failure,
         retries=file.retries,
+        verify=file.verify,
         prior_evaluations=(np.array([row.x for row in prior]), values) if prior else None,
     )

@@ -16,11 +16,13 @@ import numpy.typing as npt
 from robustforge.arguments import named_arguments
 from robustforge.core.random import Seed, stream
 from robustforge.engine.batch_evaluation import Objective, executor_of
+from robustforge.engine.design_attack import attack_on
+from robustforge.engine.prior_evaluations import PriorEvaluations, as_prior
+from robustforge.engine.result import History
 from robustforge.robust_problem import Problem
 from robustforge.verification.argument_checks import check_count, check_design, prior_points_within
 from robustforge.verification.full_attack import START_POINTS, find_worst_case
 from robustforge.verification.neighbourhood import Neighbourhood
-from robustforge.verification.screening import PointArchive, screening_attack
 from robustforge.verification.worst_case import Verification, WorstCase
 
 Floats = npt.NDArray[np.float64]
@@ -88,17 +90,17 @@ def attack(
 ) -> WorstCase:
     """Search for the worst case of a design with a small budget: for slow models.
 
-    A screening design over corners of the uncertainty set separates the effects of the variables; then the attack
-    evaluates the predicted worst point of a linear model, and displaces one variable at a time. `verify` needs some
-    10,000 evaluations and more, and is more thorough; in a box of about ten variables a hundred evaluations of `attack`
-    mostly come close to it.
+    It is the attack that closes a search: from all prior evaluations, it looks where linear and quadratic models and a
+    trust region expect the worst, then at corners of a box and at mirrored pairs of points of a ball. `verify` needs
+    some 10,000 evaluations and more, and is more thorough; in a box of about ten variables a hundred evaluations of
+    `attack` mostly come close to it.
 
     Args:
         problem: The problem of the design.
         x: The design, for instance the `x` of a result.
         budget: Number of evaluations, one of which is for the design itself.
-        prior_evaluations: The `history` of a result, or points (k, n) and their values (k,). Those within the set are
-            not evaluated again, and the result is never below the worst of them.
+        prior_evaluations: The `history` of a result, or points (k, n) and their values (k,). The attack starts from
+            all of them; those within the set are not evaluated again, and the result is never below their worst.
         workers: Number of processes that evaluate a Python function, up to 8 at a time, or an executor; the result does
             not depend on it.
 
@@ -113,35 +115,29 @@ def attack(
         (10.75, [1.5, 2.5, -1.5], 20)
     """
     design = check_design(problem, x)
-    budget = check_count("budget", budget, "200")
-    scaled, design = problem.scaled, problem.to_scaled(design)
-    neighbourhood = Neighbourhood(scaled, design, cores=1)
+    search = attack_on(problem, design, check_count("budget", budget, "200") - 1, _as_prior(problem, prior_evaluations))
+    scaled = search.problem
     with executor_of(workers, scaled.vectorized, scaled.compiled is not None) as executor:
         objective = Objective(scaled, (), scaled.vectorized, True, executor)
-        nominal: list[float] = []
-        objective.values(design[None], nominal)
-        prior_points, prior_values = prior_points_within(neighbourhood, problem, prior_evaluations)
-        points, values = np.concatenate([design[None], prior_points]), np.append(nominal, prior_values)
-        archive = PointArchive(neighbourhood.to_unit(points), values)
-        nfev = 1 + _run_screening(archive, neighbourhood, objective, budget - 1)
-    k = int(np.argmax(values))
-    worst = points[k] if values[k] >= archive.worst_value else neighbourhood.to_points(archive.worst_point[None])[0]
-    return WorstCase(archive.worst_value, problem.from_scaled(worst), nfev)
+        points, values = search.arrays["batch_x"], search.arrays["batch_f"]
+        while (size := search.advance()) > 0:
+            done: list[float] = []
+            objective.values(points[:size], done)
+            values[:size] = done
+        search.raise_failure()
+    found = search.result_without_copy()
+    known, values = prior_points_within(Neighbourhood(scaled, problem.to_scaled(design), 1), problem, prior_evaluations)
+    if values.size and values.max() > found.fun:  # at the edge of the set, but for rounding
+        return WorstCase(float(values.max()), problem.from_scaled(known[int(np.argmax(values))]), found.nfev)
+    return WorstCase(found.fun, found.worst_x, found.nfev)
 
 
-def _run_screening(archive: PointArchive, neighbourhood: Neighbourhood, objective: Objective, budget: int) -> int:
-    """Evaluate the batches of a screening attack within a budget; return the number of evaluations."""
-    spent, batches = 0, screening_attack(archive, neighbourhood.is_box)
-    batch = next(batches, None)
-    while batch is not None and spent < budget:
-        values: list[float] = []
-        objective.values(neighbourhood.to_points(batch[: budget - spent]), values)
-        spent += len(values)
-        try:
-            batch = batches.send(np.array([*values, *[np.nan] * (len(batch) - len(values))]))
-        except StopIteration:
-            batch = None
-    return spent
+def _as_prior(problem: Problem, given: Any) -> PriorEvaluations:
+    """Return prior evaluations: a history, points and their values, or none."""
+    if isinstance(given, History):
+        has_value = ~np.isnan(given.fun)
+        given = given.x[has_value], given.fun[has_value]
+    return as_prior(given, problem)
 
 
 def _sample_worst(neighbourhood: Neighbourhood, count: int, base: npt.NDArray[np.uint64]) -> tuple[Floats, Floats]:

@@ -60,6 +60,7 @@ def solve(
     budget: int,
     seed: int | None,
     on_failure: str,
+    verify: int | None,
     output: str | None,
     as_json: bool,
     store: str | None,
@@ -85,7 +86,7 @@ def solve(
 
     if is_problem_file(problem):
         refuse(ctx, "test problems", *options)
-        changes = explicit_options(ctx, "heuristic", "budget", "seed", "on_failure", "workers", "name")
+        changes = explicit_options(ctx, "heuristic", "budget", "seed", "on_failure", "verify", "workers", "name")
         solve_file(ctx, problem, store, keep_folders, accept_changes, output, as_json, changes)
         return
     refuse(ctx, "problem files", "store", "name", "workers", "keep_folders", "accept_changes")
@@ -94,7 +95,8 @@ def solve(
     made = build_problem(spec)
     seed = secrets.randbits(32) if seed is None else seed
     started = time.perf_counter()
-    result, interrupted = _minimize(made, budget=budget, heuristic=heuristic, rng=seed, on_failure=on_failure)
+    settings = {"budget": budget, "heuristic": heuristic, "rng": seed, "on_failure": on_failure, "verify": verify}
+    result, interrupted = _minimize(made, **settings)
     if interrupted:
         result.message = f"interrupted; {result.message}"
     payload = results.result_payload(spec, heuristic, budget, seed, result, time.perf_counter() - started)

@@ -10,7 +10,14 @@ from robustforge.engine.optimizer import resolve_heuristic
 from robustforge.simulator.prior_runs import read_prior_runs
 from robustforge.simulator.problem_file import ProblemFile
 from robustforge.simulator.worker_pool import model_workers
-from robustforge.solver import AttackResult, StoredSearch, judge_attack, resolve_file_heuristic, solution_from_result
+from robustforge.solver import (
+    AttackResult,
+    StoredSearch,
+    judge_attack,
+    judge_search,
+    resolve_file_heuristic,
+    solution_from_result,
+)
 from robustforge.tables import Record
 
 DESIGN_FORMAT = "robustforge-design/1"
@@ -35,6 +42,7 @@ def design_payload(search: StoredSearch, store: str, seconds: float) -> Record:
         ],
         "tolerances": file.variables.kind,
         **asdict(answer),
+        "verdict": asdict(judge_search(answer)),
         "budget": file.budget,
         "seed": file.seed,
         "heuristic_name": heuristic_name(file),

@@ -16,6 +16,7 @@ import numpy as np
 import robustforge as rf
 from robustforge.cli.payloads.catalogue import preset_name
 from robustforge.cli.payloads.designs import DESIGN_FORMAT
+from robustforge.engine.attack_summary import summarise_attack
 from robustforge.errors import ProblemError
 from robustforge.robust_problem.engineering import ENGINEERING
 from robustforge.robust_problem.held_out import ALL
@@ -53,6 +54,8 @@ def result_payload(spec: Record, name: str | None, budget: int, seed: int, resul
         "worst_x": result.worst_x.tolist(),
         "nominal_fun": result.nominal_fun,
         "estimate": result.estimate,
+        "attack_runs": result.attack_runs,
+        "attack": summarise_attack(result.fun, result.estimate, result.attack_runs) if result.attack_runs else "",
         "nfev": result.nfev,
         "nit": result.nit,
         "success": result.success,

@@ -105,7 +105,9 @@ def show_design(payload: Record, path: str, store: str | None, name: str | None 
         hint = f"To search for a worse case: robustforge verify {path}{options}\n{hint}"
     else:
         hint += "\nWithout a model, check the extremes of the tolerances yourself."
-    parts = [indented(_values(payload)), indented(_variables(payload["variables"])), indented(text)]
+    parts = [indented(_values(payload)), indented(_verdict(payload["verdict"]))] if payload["success"] else []
+    parts = parts or [indented(_values(payload))]
+    parts += [indented(_variables(payload["variables"])), indented(text)]
     show(title(f"Robust design of {payload['name']}"), *(part for each in parts for part in ("", each)))
     show("", Text(hint, style="dim"))
 

@@ -16,6 +16,8 @@ from robustforge.cli.terminal import (
 from robustforge.formatting import duration
 from robustforge.tables import Record
 
+NOT_ATTACKED = "not attacked: the worst value is that of the search"
+
 
 def show_result(payload: Record, radius: float, path: str | None) -> None:
     """Print the result of a search.
@@ -35,7 +37,8 @@ def show_result(payload: Record, radius: float, path: str | None) -> None:
     )
     table.add_row("worst value found", number(payload["fun"]), known)
     table.add_row("nominal value", number(payload["nominal_fun"]), "if built exactly as designed")
-    table.add_row("estimate", number(payload["estimate"]), "worst case as estimated by the search")
+    table.add_row("estimate", number(payload["estimate"]), "worst case as the search believed")
+    table.add_row("attack", f"{payload['attack_runs']:,}", payload["attack"] or NOT_ATTACKED)
     table.add_row("evaluations", f"{payload['nfev']:,}", used)
     name = payload["heuristic_name"]
     text = paragraphs(17)
