@@ -10,6 +10,7 @@ import pytest
 import robustforge as rf
 from robustforge.errors import ProblemError
 from robustforge.robust_problem.engineering import ENGINEERING
+from robustforge.robust_problem.engineering.references import references
 
 SUITES = ("engineering", "engineering-held-out")
 
@@ -136,3 +137,21 @@ def test_a_search_finds_a_design():
     assert found.nfev == 60
     assert (found.x >= problem.lower).all()
     assert (found.x <= problem.upper).all()
+
+
+@pytest.mark.parametrize("name", ENGINEERING)
+def test_the_reference_is_attained(name):
+    problem, reference = rf.problem(name), references()[name]
+    found = rf.verify(problem, reference.x, samples=5000, rng=2).attacked.fun
+    assert 0.0 <= reference.regret(found) < 1.0
+    assert reference.regret(found - 0.01 * (reference.median - reference.best)) == 0.0
+    assert reference.best < reference.median
+    assert (reference.working < 1.0) == ("crashes" in ENGINEERING[name].traits)
+    assert reference.gap < 1.0
+
+
+def test_regret_is_clipped():
+    reference = references()["spring"]
+    assert reference.regret(reference.median) == pytest.approx(100.0)
+    assert reference.regret(np.inf) == reference.regret(1e9) == 200.0
+    assert reference.regret(-1e9) == 0.0
