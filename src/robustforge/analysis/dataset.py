@@ -124,6 +124,20 @@ def check_settings(settings: Any) -> None:
         raise ValueError(f"the settings' budget is {budget!r}")
 
 
+def check_grammar(stored: Any) -> None:
+    """Raise `ValueError` if a stored grammar has restrictions that are none."""
+    restrictions = stored.get("restrictions") or {} if isinstance(stored, dict) else None
+    if isinstance(restrictions, dict):
+        only, fixed, without = (restrictions.get(key) or default for key, default in _RESTRICTIONS.items())
+        lists = [*only.values(), without] if isinstance(only, dict) and isinstance(fixed, dict) else [None]
+        if all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in lists):
+            return
+    raise ValueError(f"the grammar is {stored!r}")
+
+
+_RESTRICTIONS: dict[str, Any] = {"only": {}, "fix": {}, "without": []}
+
+
 def check_assessed(runs: Iterable[AssessedRun]) -> tuple[AssessedRun, ...]:
     """Return assessed runs, or raise `ValueError` if their problem or their numbers are malformed."""
     checked = tuple(runs)

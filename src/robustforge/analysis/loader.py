@@ -9,7 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from robustforge.analysis import results_folder
-from robustforge.analysis.dataset import Dataset, EvolutionRecord, EvolvedHeuristic, check_assessed, check_settings
+from robustforge.analysis.dataset import (
+    Dataset,
+    EvolutionRecord,
+    EvolvedHeuristic,
+    check_assessed,
+    check_grammar,
+    check_settings,
+)
 from robustforge.evolution.fitness import Floats, normalised_fitness, ranking
 from robustforge.representation import Heuristic
 from robustforge.store import FINAL, Experiment, Run, Store, reporting_damage
@@ -38,6 +45,7 @@ def read_dataset(path: str | Path, names: Sequence[str] = ()) -> Dataset:
 def record_of(store: Store, experiment: Experiment) -> EvolutionRecord:
     """Return the record of an evolution in a store."""
     check_settings(experiment.settings)
+    check_grammar(experiment.grammar)
     members, heuristics = store.members(experiment), store.heuristics(experiment)
     runs = store.runs(experiment)  # read last, so that all runs of the complete generations are included
     generations = sorted(number for number in members if number != FINAL)

@@ -1,9 +1,9 @@
 """Robust optima of the emulator: designs whose worst case by the emulator is lowest.
 
-The worst case of a design is a maximum over offsets, whose slopes jump where the worst offset changes. A descent follows
-the shortest vector in the convex hull of the slopes at all offsets that are nearly worst, as the paper's descent
-directions do with samples; distances are measured in length scales. Random designs and known ones are compared first,
-and the best of them are starts.
+The worst case of a design is a maximum over offsets, whose slopes jump where the worst offset changes. A descent
+follows the shortest vector in the convex hull of the slopes at all offsets that are nearly worst, as the paper's
+descent directions do with samples; distances are measured in length scales. Random designs and known ones are compared
+first, and the best of them are starts.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 from typing import Annotated
 
 import numpy as np
+from numba import int64
 
 from robustforge.components.emulated_worst_case import (
     OffsetState,
@@ -22,7 +23,7 @@ from robustforge.components.emulated_worst_case import (
 )
 from robustforge.components.emulator import badness, badness_slope, models
 from robustforge.core.agents import copy, fill
-from robustforge.core.compiler import compiled, inlined
+from robustforge.core.compiler import Routine, compiled, inlined
 from robustforge.core.min_norm_point import minimum_norm
 from robustforge.core.random import uniform
 from robustforge.core.state import ONE, Floats, Integers, Record, Shape
@@ -49,11 +50,13 @@ class Descent:
     band: float  # width of the band in which offsets are nearly worst, per step
     active: int  # offsets that are nearly worst
     model: int  # the model by which the design is worst
+    best: int  # the row of the best local optimum of the last search
 
 
 class OptimumState(OffsetState):
     """The search for robust optima of the emulator."""
 
+    find_optima_kernel: Annotated[Integers, ONE, "address of `find_optima`"]
     emulated_descent: Annotated[Record[Descent], ONE, "the numbers of the present descent"]
     metric: Annotated[Floats, Shape("process_inputs"), "1 / length scale of each input, at least 1"]
     active_slope: Annotated[Floats, Shape("offset_rows", "process_inputs"), "slopes at nearly worst offsets"]
@@ -213,8 +216,8 @@ def _drop_basin(s: OptimumState, u: Floats, count: int) -> None:
 
 
 @compiled
-def find_optima(s: OptimumState, known: int, steps: int) -> int:
-    """Search for local robust optima of the emulator; return the row of the best one.
+def find_optima(s: OptimumState, known: int, steps: int) -> None:
+    """Search for local robust optima of the emulator, and write the row of the best one.
 
     Args:
         s: The state. The first rows of `screened_x` are known designs; the others are drawn at random.
@@ -243,4 +246,7 @@ def find_optima(s: OptimumState, known: int, steps: int) -> int:
         copy(u, s.optimum_x[k])
         if s.optimum_f[k] < s.optimum_f[best]:
             best = k
-    return best
+    s.emulated_descent[0].best = best
+
+
+FIND_OPTIMA = Routine("find_optima_kernel", find_optima, (int64, int64))

@@ -6,11 +6,12 @@ import math
 from typing import Annotated
 
 import numpy as np
+from numba import float64, int64
 
 from robustforge.components.emulator import EmulatorState, badness, badness_slope, doubt, models
 from robustforge.components.inner_search import sample, to_surface
 from robustforge.core.agents import copy, fill
-from robustforge.core.compiler import compiled, inlined
+from robustforge.core.compiler import Routine, compiled, inlined
 from robustforge.core.gaussian_process import OBJECTIVE
 from robustforge.core.state import ONE, Floats, Integers, Record, Shape
 
@@ -24,12 +25,14 @@ class Offsets:
 
     count: int  # offsets that are kept
     model: int  # the model by which the last worst case is worst
+    doubtful: float  # the last doubtful worst case
     margin: float  # distance kept from where failures are as likely as not
 
 
 class OffsetState(EmulatorState):
     """Offsets at which designs were worst, in units of the uncertainty set."""
 
+    doubtful_worst_case_kernel: Annotated[Integers, ONE, "address of `doubtful_worst_case`"]
     offsets: Annotated[Record[Offsets], ONE, "the numbers of the offsets"]
     set_radius: Annotated[Floats, Shape("process_inputs"), "radius of the set along each input; 0 if it is exact"]
     lowest_input: Annotated[Floats, Shape("process_inputs"), "what inputs are clipped to, from below"]
@@ -163,7 +166,7 @@ def worst_case(s: OffsetState, u: Floats, starts: int, steps: int, offset: Float
 
 @compiled
 def keep_offset(s: OffsetState, u: Floats, offset: Floats, model: int) -> None:
-    """Keep an offset, in the place of one near it, or, if there is no room, of the one that is least bad for a design."""
+    """Keep an offset, in the place of one near it or, without room, of the one that is least bad for a design."""
     row = _row_near(s, offset, model)
     if row < 0 and s.offsets[0].count < s.worst_offset.shape[0]:
         row = s.offsets[0].count
@@ -192,8 +195,8 @@ def _row_near(s: OffsetState, offset: Floats, model: int) -> int:
 
 
 @compiled
-def doubtful_worst_case(s: OffsetState, k: int, u: Floats, deviations: float, offset: Floats) -> float:
-    """Return the largest badness of a design plus deviations by model `k`, and write the offset where it is.
+def doubtful_worst_case(s: OffsetState, k: int, u: Floats, deviations: float, offset: Floats) -> None:
+    """Write the largest badness of a design plus deviations by model `k`, and the offset where it is.
 
     It is sought at the kept offsets, and at the ends of ascents from the design and from the worst of them.
     """
@@ -214,7 +217,12 @@ def doubtful_worst_case(s: OffsetState, k: int, u: Floats, deviations: float, of
         if there > value:
             value = there
             copy(own, offset)
-    return value
+    s.offsets[0].doubtful = value
+
+
+DOUBTFUL_WORST_CASE = Routine(
+    "doubtful_worst_case_kernel", doubtful_worst_case, (int64, float64[::1], float64, float64[::1])
+)
 
 
 @compiled

@@ -14,11 +14,11 @@ import numpy as np
 
 from robustforge.components.outer import OuterState
 from robustforge.core import gaussian_process
-from robustforge.core.compiler import compiled, inlined
+from robustforge.core.compiler import Routine, call, compiled, inlined
 from robustforge.core.gaussian_process import EXTRA, FAILURES, OBJECTIVE, ProcessState, process_sizes
 from robustforge.core.portable_math import exp, log, log1p
 from robustforge.core.random import normal
-from robustforge.core.state import ONE, Floats, Plan, Record, Shape
+from robustforge.core.state import ONE, Floats, Integers, Plan, Record, Shape
 
 PLAIN, COMPRESSED, FAILING = range(3)
 """What the parameters of a process were fitted to: values as they are, compressed values, failures."""
@@ -57,6 +57,7 @@ class Emulator:
 class EmulatorState(ProcessState, OuterState):
     """The emulator, in fractions of the bounds."""
 
+    update_emulator_kernel: Annotated[Integers, ONE, "address of `emulator.update`"]
     emulator: Annotated[Record[Emulator], ONE, "the numbers of the emulator"]
     emulator_values: Annotated[Floats, Shape("process_points"), "known values of its points"]
     emulator_sorted: Annotated[Floats, Shape("process_points"), "the same, the lowest first"]
@@ -184,13 +185,14 @@ def _fit(s: EmulatorState, k: int, which: int, is_first: bool) -> float:
     nugget = _FIRST_NUGGET_OF_FAILURES if k == FAILURES else _FIRST_NUGGET
     best = np.inf
     if not is_first:
-        best = gaussian_process.fit(s, k, parameters, _STEPS)
+        call(s.fit_kernel[0], s, k, parameters, _STEPS)
+        best = s.process[k].objective
     for start in range(len(_FIRST_LENGTHS) if is_first else 1):
         length = _FIRST_LENGTHS[start] if is_first else _RESTART_LENGTH + _RESTART_DEVIATION * normal(s.rng)
         gaussian_process.set_default(trial, length, nugget)
-        value = gaussian_process.fit(s, k, trial, _FIRST_STEPS if is_first else _STEPS)
-        if value < best:
-            best = value
+        call(s.fit_kernel[0], s, k, trial, _FIRST_STEPS if is_first else _STEPS)
+        if s.process[k].objective < best:
+            best = s.process[k].objective
             for i in range(trial.size):
                 parameters[i] = trial[i]
     return best
@@ -207,13 +209,16 @@ def update(s: EmulatorState) -> None:
         e.compressed = 1 if volume + _fit(s, OBJECTIVE, COMPRESSED, e.fitted == 0) < plain else 0
         e.fitted = count
     _set_scale(s, e.compressed)
-    gaussian_process.condition(s, OBJECTIVE, s.fit_parameters[COMPRESSED if e.compressed == 1 else PLAIN])
+    call(s.condition_kernel[0], s, OBJECTIVE, s.fit_parameters[COMPRESSED if e.compressed == 1 else PLAIN])
     if e.has_failures == 1:
         points = s.process[FAILURES].count
         if e.fitted_failures == 0 or points >= _GROWTH * e.fitted_failures:
             _fit(s, FAILURES, FAILING, e.fitted_failures == 0)
             e.fitted_failures = points
-        gaussian_process.condition(s, FAILURES, s.fit_parameters[FAILING])
+        call(s.condition_kernel[0], s, FAILURES, s.fit_parameters[FAILING])
+
+
+UPDATE_EMULATOR = Routine("update_emulator_kernel", update, ())
 
 
 @inlined

@@ -16,15 +16,15 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from robustforge.components import emulator
-from robustforge.components.emulated_optimum import OptimumState, find_optima, optimum_sizes
-from robustforge.components.emulated_worst_case import disturb, doubtful_worst_case, set_geometry, worst_case
-from robustforge.components.emulator import MIN_POINTS, emulator_sizes, from_fraction, to_fraction
+from robustforge.components.emulated_optimum import FIND_OPTIMA, OptimumState, optimum_sizes
+from robustforge.components.emulated_worst_case import DOUBTFUL_WORST_CASE, disturb, set_geometry
+from robustforge.components.emulator import MIN_POINTS, UPDATE_EMULATOR, emulator_sizes, from_fraction, to_fraction
 from robustforge.components.outer import Outer
 from robustforge.core import gaussian_process
-from robustforge.core.agents import copy
-from robustforge.core.compiler import compiled, inlined
+from robustforge.core.agents import copy, in_box
+from robustforge.core.compiler import Routine, call, compiled, inlined
 from robustforge.core.component import Range
-from robustforge.core.gaussian_process import FAILURES, OBJECTIVE
+from robustforge.core.gaussian_process import CONDITION, FAILURES, FIT, OBJECTIVE
 from robustforge.core.history import neighbours, worst_of
 from robustforge.core.random import normal, uniform
 from robustforge.core.state import ONE, Floats, Plan, Record, Shape
@@ -55,7 +55,6 @@ class Progress:
 
     turn: int  # points placed so far
     optima: int  # robust optima found so far
-    best: int  # the row of the best local optimum
     is_ready: int  # the emulator can be used
     next_update: int  # evaluations after which it is updated
 
@@ -76,8 +75,8 @@ def _start_emulator(s: EmulatorSearchState) -> None:
     s.progress[0].turn, s.progress[0].optima = 0, 0
     s.progress[0].next_update = 0
     s.emulator[0].fitted, s.emulator[0].fitted_failures = 0, 0
-    _update_emulator(s)
-    _place_points(s)
+    call(p.update, s)
+    call(p.move, s)
 
 
 @compiled
@@ -94,11 +93,12 @@ def _update_emulator(s: EmulatorSearchState) -> None:
     if t.unallocated == 0 and count >= MIN_POINTS:
         c.is_ready = 1
     if c.is_ready == 0:
+        _recommend_best_point(s)
         return
-    emulator.update(s)
+    call(s.update_emulator_kernel[0], s)
     _set_known_designs(s)
-    c.best = find_optima(s, _KNOWN, _LAST_DESCENT_STEPS if t.unallocated == 0 else _DESCENT_STEPS)
-    copy(s.optimum_x[c.best], s.recent_x[c.optima % _RECENT])
+    call(s.find_optima_kernel[0], s, _KNOWN, _LAST_DESCENT_STEPS if t.unallocated == 0 else _DESCENT_STEPS)
+    copy(s.optimum_x[s.emulated_descent[0].best], s.recent_x[c.optima % _RECENT])
     c.optima += 1
     _recommend(s)
 
@@ -150,13 +150,28 @@ def _recommend(s: EmulatorSearchState) -> None:
         from_fraction(s, s.recent_x[row], s.x[0])
         value = emulator.standardised(s, worst_of(s, neighbours(s, s.x[0])))
         for k in range(emulator.models(s)):
-            value = max(value, doubtful_worst_case(s, k, s.recent_x[row], p.caution, offset))
+            call(s.doubtful_worst_case_kernel[0], s, k, s.recent_x[row], p.caution, offset)
+            value = max(value, s.offsets[0].doubtful)
         if value < lowest:
             best, lowest = row, value
     from_fraction(s, s.recent_x[best], s.incumbent_x)
-    predicted = emulator.value_of(s, worst_case(s, s.recent_x[best], 2, 6, offset))
-    s.incumbent_f[0] = max(predicted, worst_of(s, neighbours(s, s.incumbent_x)))
+    call(s.doubtful_worst_case_kernel[0], s, OBJECTIVE, s.recent_x[best], 0.0, offset)
+    s.incumbent_f[0] = max(emulator.value_of(s, s.offsets[0].doubtful), worst_of(s, neighbours(s, s.incumbent_x)))
     t.has_incumbent = 1
+
+
+@compiled
+def _recommend_best_point(s: EmulatorSearchState) -> None:
+    """Without an emulator, make the design with the lowest value so far the incumbent."""
+    t, best = s.counters[0], -1
+    for h in range(t.spent):
+        value = s.history_f[h]
+        if math.isfinite(value) and in_box(s, s.history_y[h]) and (best < 0 or value < s.history_f[best]):
+            best = h
+    if best >= 0:
+        copy(s.history_y[best], s.incumbent_x)
+        s.incumbent_f[0] = max(s.history_f[best], worst_of(s, neighbours(s, s.incumbent_x)))
+        t.has_incumbent = 1
 
 
 @compiled
@@ -210,12 +225,12 @@ def _choose_point(s: EmulatorSearchState, u: Floats) -> None:
     """Choose where to evaluate next: within the set around a robust optimum of the emulator."""
     c = s.progress[0]
     p: EmulatorSearch = s.outer[0]
-    row = _most_promising(s) if p.exploration > 0.0 and c.turn % 2 == 1 else c.best
+    row = _most_promising(s) if p.exploration > 0.0 and c.turn % 2 == 1 else s.emulated_descent[0].best
     design, offset, feared = s.optimum_x[row], np.empty(u.size), np.empty(u.size)
-    doubtful_worst_case(s, OBJECTIVE, design, p.probing, offset)
+    call(s.doubtful_worst_case_kernel[0], s, OBJECTIVE, design, p.probing, offset)
     if s.emulator[0].has_failures == 1:
-        fear = doubtful_worst_case(s, FAILURES, design, p.probing, feared)
-        if fear > s.emulator[0].lowest:  # the set comes too close to where evaluations fail
+        call(s.doubtful_worst_case_kernel[0], s, FAILURES, design, p.probing, feared)
+        if s.offsets[0].doubtful > s.emulator[0].lowest:  # the set comes too close to where evaluations fail
             copy(feared, offset)
     disturb(s, design, offset, u)
     if _is_known(s, u):
@@ -226,7 +241,7 @@ def _choose_point(s: EmulatorSearchState, u: Floats) -> None:
 def _most_promising(s: EmulatorSearchState) -> int:
     """Return the local optimum whose worst case may be lowest."""
     p: EmulatorSearch = s.outer[0]
-    best, lowest, point = s.progress[0].best, np.inf, np.empty(s.metric.size)
+    best, lowest, point = s.emulated_descent[0].best, np.inf, np.empty(s.metric.size)
     for k in range(s.optimum_f.size):
         if s.optimum_f[k] < np.inf:
             disturb(s, s.optimum_x[k], s.optimum_offset[k], point)
@@ -242,10 +257,10 @@ def _is_known(s: EmulatorSearchState, u: Floats) -> bool:
     gaussian_process.squared_distances(
         s.process_x[OBJECTIVE], s.process[OBJECTIVE].count, s.process_rate[OBJECTIVE], u, s.process_row
     )
+    nearest = np.inf
     for a in range(s.process[OBJECTIVE].count):
-        if s.process_row[a] < _SAME:
-            return True
-    return False
+        nearest = min(nearest, s.process_row[a])
+    return nearest < _SAME
 
 
 @inlined
@@ -301,6 +316,9 @@ class EmulatorSearch(Outer):
     @property
     def offers_candidates(self) -> bool:
         return False
+
+    def routines(self, dimension: int) -> tuple[Routine, ...]:
+        return CONDITION, FIT, UPDATE_EMULATOR, FIND_OPTIMA, DOUBTFUL_WORST_CASE
 
     def parameters(self, plan: Plan) -> Mapping[str, float]:
         return {**super().parameters(plan), "initial_points": 4.0 + math.ceil(self.initial_factor * plan.dimension)}

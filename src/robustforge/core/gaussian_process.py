@@ -13,11 +13,12 @@ import math
 from typing import Annotated
 
 import numpy as np
+from numba import float64, int64
 
 from robustforge.core.cholesky import factor_row, factorise, invert, solve_lower, solve_upper
-from robustforge.core.compiler import compiled, inlined
+from robustforge.core.compiler import Routine, call, compiled, inlined
 from robustforge.core.portable_math import exp, log
-from robustforge.core.state import Floats, Record, Shape, State
+from robustforge.core.state import ONE, Floats, Integers, Record, Shape, State
 
 OBJECTIVE, FAILURES = range(2)
 """The models: of the values, and of whether an evaluation fails (1) or works (-1)."""
@@ -53,6 +54,8 @@ class Process:
 class ProcessState(State):
     """The Gaussian processes."""
 
+    fit_kernel: Annotated[Integers, ONE, "address of `gaussian_process.fit`"]
+    condition_kernel: Annotated[Integers, ONE, "address of `gaussian_process.condition`"]
     process: Annotated[Record[Process], Shape(MODELS), "the numbers of each process"]
     process_x: Annotated[Floats, Shape(MODELS, "process_inputs", "process_points"), "the points, one row per input"]
     process_y: Annotated[Floats, Shape(MODELS, "process_points"), "their values"]
@@ -201,13 +204,13 @@ def _solve_weights(s: ProcessState, k: int) -> None:
 
 
 @compiled
-def condition(s: ProcessState, k: int, parameters: Floats) -> float:
-    """Condition process `k` on its points, with given parameters; return the negative log likelihood."""
+def condition(s: ProcessState, k: int, parameters: Floats) -> None:
+    """Condition process `k` on its points, with given parameters; write the negative log likelihood."""
     n, x, weight = s.process_x.shape[1], s.process_x[k], s.process_weight[k]
     for i in range(n):
-        s.process_rate[k, i] = exp(parameters[i])
-    s.process[k].nugget = exp(parameters[n])
-    s.process[k].linear = exp(parameters[n + 1])
+        s.process_rate[k, i] = exp(float(parameters[i]))
+    s.process[k].nugget = exp(float(parameters[n]))
+    s.process[k].linear = exp(float(parameters[n + 1]))
     determinant = _factorise_covariances(s, k)
     _solve_weights(s, k)
     for i in range(n):
@@ -215,7 +218,10 @@ def condition(s: ProcessState, k: int, parameters: Floats) -> float:
         for a in range(s.process[k].count):
             total += weight[a] * (x[i, a] - 0.5)
         s.process_slope[k, i] = s.process[k].linear * total
-    return 0.5 * s.process[k].count * log(s.process[k].variance) + 0.5 * determinant
+    s.process[k].objective = 0.5 * s.process[k].count * log(s.process[k].variance) + 0.5 * determinant
+
+
+CONDITION = Routine("condition_kernel", condition, (int64, float64[::1]))
 
 
 @compiled
@@ -252,25 +258,26 @@ def posterior(s: ProcessState, k: int, parameters: Floats) -> float:
     n, gradient = s.process_x.shape[1], s.process_gradient
     for i in range(gradient.size):
         gradient[i] = 0.0
-    value = condition(s, k, parameters)
+    call(s.condition_kernel[0], s, k, parameters)
+    value = s.process[k].objective
     invert(s.process_factor[k], s.process[k].count, s.process_inverse)
     _add_likelihood_gradient(s, k)
     centre = _LENGTH_PRIOR[k] + 0.5 * log(float(n))
     for i in range(n):
-        z = (-0.5 * parameters[i] - centre) / _LENGTH_DEVIATION[k]
+        z = (-0.5 * float(parameters[i]) - centre) / _LENGTH_DEVIATION[k]
         value += 0.5 * z * z
         gradient[i] -= 0.5 * z / _LENGTH_DEVIATION[k]
-    z = (parameters[n] - _NUGGET_PRIOR) / _NUGGET_DEVIATION
+    z = (float(parameters[n]) - _NUGGET_PRIOR) / _NUGGET_DEVIATION
     value += 0.5 * z * z
     gradient[n] += z / _NUGGET_DEVIATION
-    z = (parameters[n + 1] - _LINEAR_PRIOR) / _LINEAR_DEVIATION
+    z = (float(parameters[n + 1]) - _LINEAR_PRIOR) / _LINEAR_DEVIATION
     gradient[n + 1] += z / _LINEAR_DEVIATION
     return value + 0.5 * z * z
 
 
 @compiled
-def fit(s: ProcessState, k: int, parameters: Floats, steps: int) -> float:
-    """Improve the parameters of process `k` in place by some steps; return the negative log posterior density."""
+def fit(s: ProcessState, k: int, parameters: Floats, steps: int) -> None:
+    """Improve the parameters of process `k` in place by some steps; write their negative log posterior density."""
     best, last, step, found = np.inf, s.process_last, s.process_step, s.process_found
     for i in range(parameters.size):
         last[i] = 0.0
@@ -285,7 +292,10 @@ def fit(s: ProcessState, k: int, parameters: Floats, steps: int) -> float:
         _take_step(s, k, parameters)
     for i in range(parameters.size):
         parameters[i] = found[i]
-    return best
+    s.process[k].objective = best
+
+
+FIT = Routine("fit_kernel", fit, (int64, float64[::1], int64))
 
 
 @inlined

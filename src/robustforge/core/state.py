@@ -254,6 +254,9 @@ class Counters:
     nominal: int  # candidates are evaluated as they are, whatever the inner search
     outer_nominal: int  # the same, in the outer search
     replaced: int  # the separability test has replaced the outer search
+    handover: int  # free evaluations at which the second stage takes over; -1 if there is none
+    handed_over: int  # it has
+    second_agents: int  # its candidates
     asynchronous: int  # agents move one after the other, and not all in each iteration
     budget: int  # evaluations in all
     spent: int  # evaluations so far, prior evaluations included

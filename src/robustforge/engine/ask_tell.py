@@ -15,6 +15,7 @@ from robustforge.components.final_selection import Final, FinalState
 from robustforge.components.inner_search import InnerForm, propose_candidate
 from robustforge.components.outer import Outer
 from robustforge.components.relocation import Relocation, RelocationState
+from robustforge.components.second_stage import SecondStageState
 from robustforge.components.separability import Separability, SeparabilityState
 from robustforge.core.agents import copy, draw_velocity, is_finite, is_inside, random_point, random_position
 from robustforge.core.compiler import call, compiled, inlined
@@ -52,7 +53,7 @@ MAX_WORK = 10_000_000
 """Distances after which `run` returns, so that Ctrl-C is noticed: some 50 ms."""
 
 
-class EngineState(FinalState, RelocationState, SeparabilityState):
+class EngineState(FinalState, RelocationState, SeparabilityState, SecondStageState):
     """The state that the engine uses: the records of the components that it calls itself."""
 
 
@@ -81,6 +82,8 @@ def advance(s: EngineState) -> int:
                 _select(s)
                 continue
             t.unallocated, t.reserve, t.ending = t.reserve, 0, RUNNING  # nothing to select from: continue the search
+        if t.unallocated <= t.handover and t.phase == SEARCHING_PHASE and t.ending == RUNNING:
+            _hand_over(s)
         if t.phase == STARTING_PHASE and t.ending == RUNNING and not _is_linked(s):
             return UNLINKED
         if t.ending == RUNNING:
@@ -94,6 +97,21 @@ def _is_linked(s: EngineState) -> bool:
     """Whether the kernels of the outer search are compiled, and their addresses in the state."""
     outer: Outer = s.outer[0]
     return outer.start != 0
+
+
+@inlined
+def _hand_over(s: EngineState) -> None:
+    """Have the second stage take over from the outer search, unless that has been replaced by one for sums."""
+    t = s.counters[0]
+    t.handover = -1
+    if t.replaced == 0:
+        s.outer[0] = s.second_search[0]
+        t.handed_over = 1
+        t.outer_agents = t.second_agents
+        t.outer_inner_budget = 1
+        t.outer_nominal = 1
+        t.asynchronous = 0
+        t.phase = STARTING_PHASE
 
 
 @inlined
@@ -304,7 +322,8 @@ def _next_iteration(s: EngineState) -> None:
         t.inner_budget = t.outer_inner_budget
         t.nominal = t.outer_nominal
         call(outer.start, s)
-        copy(s.x[0], s.incumbent_x)  # to return something if no inner search is ever completed
+        if t.has_incumbent == 0:
+            copy(s.x[0], s.incumbent_x)  # to return something if no inner search is ever completed
     elif t.stagnant >= STAGNATION_LIMIT * t.agents:
         for j in range(t.agents):
             random_position(s, j)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from robustforge.components import NoInnerSearch, SurfaceSampling
+from robustforge.components import NoInnerSearch, Outer, SurfaceSampling
 from robustforge.components.closing_attack import DEFAULT_ATTACK, ClosingAttack
 from robustforge.components.separability import MIN_SAMPLES_PER_AXIS
 from robustforge.core.component import Component, filled_record, parts
@@ -163,6 +163,7 @@ def _components(heuristic: Heuristic) -> dict[str, Component | None]:
     found.update(
         separability=heuristic.separability if has_test else None,
         replacement=heuristic.separability.replacement if has_test else None,
+        second_search=heuristic.second_stage.continuation,
         final=heuristic.final if has_final else None,
         final_inner=_FINAL_INNER if has_final else None,
     )
@@ -176,7 +177,7 @@ def _records(whole: Component) -> dict[str, Component]:
 
 def _set_components(arrays: dict[str, Array], heuristic: Heuristic, plan: Plan) -> None:
     """Write the parameters of all components to their records, and the addresses of kernels that are compiled."""
-    linked_later = ("outer", "replacement", *_records(heuristic.outer))
+    linked_later = ("outer", "replacement", "second_search", *_records(heuristic.outer))
     for name, part in _components(heuristic).items():
         arrays[name][:] = filled_record(SLOTS[name], part, plan)
         for field, content in part.initial_arrays(plan).items() if part else ():
@@ -184,10 +185,11 @@ def _set_components(arrays: dict[str, Array], heuristic: Heuristic, plan: Plan) 
         if name not in linked_later:
             _link(arrays, name, part)
     arrays[FIND_NEIGHBOURS.field][0] = routine_address(FIND_NEIGHBOURS)
-    replacement = heuristic.separability.replacement
-    if _is_linked(heuristic.outer) and _is_linked(replacement):
+    replacement, second = heuristic.separability.replacement, heuristic.second_stage.continuation
+    if _is_linked(heuristic.outer) and _is_linked(replacement) and _is_linked(second):
         link_outer(arrays, heuristic)
         _link(arrays, "replacement", replacement)
+        _link_search(arrays, "second_search", second)
 
 
 def link_outer(arrays: dict[str, Array], heuristic: Heuristic) -> None:
@@ -197,10 +199,18 @@ def link_outer(arrays: dict[str, Array], heuristic: Heuristic) -> None:
     """
     if arrays["counters"]["replaced"][0] == 1:
         _link(arrays, "outer", heuristic.separability.replacement)
-        return
-    for name, part in {"outer": heuristic.outer, **_records(heuristic.outer)}.items():
-        _link(arrays, name, part)
-    for routine in heuristic.outer.routines(arrays["lower"].size):
+    elif arrays["counters"]["handed_over"][0] == 1:
+        _link_search(arrays, "outer", heuristic.second_stage.continuation)
+    else:
+        _link_search(arrays, "outer", heuristic.outer)
+        for name, part in _records(heuristic.outer).items():
+            _link(arrays, name, part)
+
+
+def _link_search(arrays: dict[str, Array], name: str, search: Outer | None) -> None:
+    """Link a search, and the kernels that its own kernels call by address."""
+    _link(arrays, name, search)
+    for routine in search.routines(arrays["lower"].size) if search else ():
         arrays[routine.field][0] = routine_address(routine)
 
 
@@ -215,7 +225,7 @@ def _is_linked(outer: Component | None) -> bool:
 def _link(arrays: dict[str, Array], name: str, part: Component | None) -> None:
     if part is not None:
         chosen: Any = type(part)
-        if name == "outer":
+        if name in ("outer", "second_search"):
             _LINKED.add(chosen)
         for kernel, address in _addresses(SLOTS[name], chosen):
             arrays[name][kernel] = address
@@ -245,7 +255,7 @@ def _counters(problem: Problem, heuristic: Heuristic, plan: Plan, verify: int | 
     """Return the counters that are not 0 at the start."""
     inner, reserve = heuristic.inner, _reserve(problem, heuristic, plan, verify)
     allowance = plan.budget - 1 - reserve
-    separability = heuristic.separability
+    separability, second = heuristic.separability, heuristic.second_stage
     needed = separability.agents + MIN_SAMPLES_PER_AXIS * plan.dimension
     is_tested = separability.replacement is not None and allowance >= needed
     return {
@@ -259,6 +269,8 @@ def _counters(problem: Problem, heuristic: Heuristic, plan: Plan, verify: int | 
         "inner_budget": plan.inner_budget,
         "outer_inner_budget": plan.inner_budget,
         "outer_nominal": heuristic.outer.is_nominal,
+        "handover": second.evaluations_left(plan.budget) - reserve if second.continuation else -1,
+        "second_agents": second.continuation.agents if second.continuation else 0,
         "budget": plan.budget,
         "outer_budget": allowance,
         "reserve": reserve,

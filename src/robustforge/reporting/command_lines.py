@@ -80,7 +80,7 @@ def search_commands(name: str, where: str, has_model: bool, attack: int = 0) -> 
 
 def _test_problem(stored: Mapping[str, Any]) -> Record | None:
     """Return the name and the options of a test problem; `None` for any other problem."""
-    if stored.get("name") in ENGINEERING:
+    if str(stored.get("name")) in ENGINEERING:
         return _engineering_problem(stored)
     found = _NAME.fullmatch(str(stored.get("name")))
     if found is None or found["stem"] not in ALL:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from robustforge import notebook_html
 from robustforge.components import Final, Inner, NoSelection, NoTest, Outer, Separability, Swarm
+from robustforge.components.second_stage import NoSecondStage, SecondStage
 from robustforge.core.component import Component, Former, parts, slots_and_parts
 from robustforge.core.interpretation import LETTER, Interpretation
 from robustforge.representation import heuristic_json
@@ -26,6 +27,7 @@ class Heuristic(Component):
         inner: The inner search: how the worst case of a candidate is estimated.
         separability: The test before the outer search, which may replace it by a coordinate search.
         final: The final selection of the design that is returned.
+        second_stage: The search that takes over from the outer search, if any.
         interpretation: How passages of the paper are read that can be read in more than one way.
 
     Example:
@@ -40,13 +42,15 @@ class Heuristic(Component):
     inner: Inner
     separability: Annotated[Separability, Former("structure")] = NoTest()  # noqa: RUF009 - frozen, the neutral choice
     final: Final = NoSelection()  # noqa: RUF009
+    second_stage: SecondStage = NoSecondStage()  # noqa: RUF009
     interpretation: Interpretation = Interpretation()  # noqa: RUF009
 
     @property
     def agents(self) -> int:
         """Candidates that are processed together, at most."""
-        other = self.separability.replacement
-        return max(self.outer.agents, self.separability.agents, self.final.agents, other.agents if other else 0)
+        others = (self.separability.replacement, self.second_stage.continuation)
+        most = max(self.outer.agents, self.separability.agents, self.final.agents)
+        return max(most, *(other.agents for other in others if other), 0)
 
     @property
     def id(self) -> str:
@@ -104,6 +108,8 @@ class Heuristic(Component):
         """Return a description of the heuristic, with the numbers that follow from a budget."""
         lines = [part.describe() for part in (self.outer, *self.outer.described_parts)]
         lines += _describe_inner(self, budget)
+        if self.second_stage.continuation:
+            lines.append(self.second_stage.describe())
         if self.separability.agents:
             lines.insert(0, self.separability.describe())
         if self.final.agents:

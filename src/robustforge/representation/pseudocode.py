@@ -51,6 +51,9 @@ def pseudocode(heuristic: Heuristic, budget: int = 2000) -> str:
     """
     frame = _frame(heuristic, budget)
     lines = heuristic.outer.algorithm(frame)
+    second = heuristic.second_stage.continuation
+    if second is not None:
+        lines += [*heuristic.second_stage.pseudocode(frame.facts), *second.algorithm(_nominal(frame))]
     separability = heuristic.separability
     if separability.replacement is not None:
         other = separability.replacement.algorithm(_nominal(frame))
