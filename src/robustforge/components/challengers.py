@@ -146,6 +146,8 @@ def refresh(s: ClosingState) -> None:
     c.seen = t.spent
     for row in range(c.rows):
         s.closing_value[row] = s.closing_worst[row]
+        if c.failed == 1 and s.closing_point[row] < 0:
+            s.closing_value[row] = np.inf  # nothing is known of it
         if c.failed == 1 and s.closing_worst[row] < np.inf and fit_fear(s, s.closing_x[row]) > 0.0:
             s.closing_value[row] += FEARED
     best = c.best
