@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from robustforge.errors import ProblemError
@@ -11,7 +12,7 @@ from robustforge.simulator.problem_file import read_problem_file
 from robustforge.simulator.worker_pool import model_workers
 from robustforge.solver import AttackResult, StoredSearch, judge_attack
 from robustforge.solver.stored_attack import StoredAttack
-from robustforge.store import SEARCH, VERIFY, Store
+from robustforge.store import SEARCH, VERIFY, Evaluation, Store
 
 PROBLEM = """
 budget = 40
@@ -92,6 +93,25 @@ def test_an_attack_resumes_and_can_be_extended(problem, tmp_path):
         rows = [e for e in store.evaluations(store.experiment("p", SEARCH)) if e.part == VERIFY]
     assert [row.number for row in rows] == list(range(25))
     assert len(seen) == len(set(seen))  # nothing was run twice
+
+
+def test_attacks_of_earlier_versions_are_continued(problem, tmp_path):
+    """Runs that this version would not ask for are known evaluations."""
+    file = problem("slope")
+    for _ in range(2):
+        with Store.open(tmp_path / "s.db", durable=True) as store, model_workers(file.model, 1) as submit:
+            search = StoredSearch.open(file, store)
+            search.solve(submit)
+            attack = StoredAttack(search)
+            if not attack.stored:
+                x = np.array(search.result().x)
+                points = [x + np.array([0.1 * k, 0.01 * k, 0.0]) for k in (-1, 1, 0.5)]
+                rows = [Evaluation(VERIFY, k, tuple(point.tolist()), float(k)) for k, point in enumerate(points)]
+                store.add_evaluations(search.experiment, rows)
+                attack = StoredAttack(search)
+            found = attack.run(12, submit)
+            assert found.runs == 12
+            assert [row.number for row in store.evaluations(search.experiment) if row.part == VERIFY] == list(range(12))
 
 
 def test_failures_within_the_tolerances_follow_the_policy(problem, tmp_path, monkeypatch):

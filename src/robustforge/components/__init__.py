@@ -6,6 +6,7 @@ All modules of this folder are imported here, so that a component in a new modul
 from importlib import import_module
 from pkgutil import iter_modules
 
+from robustforge.components.closing_attack import ClosingAttack
 from robustforge.components.coordinate_search import CoordinateSearch
 from robustforge.components.descent_directions import DescentDirections
 from robustforge.components.descent_search import DescentSearch
@@ -52,6 +53,7 @@ __all__ = [
     "Capability",
     "Clamp",
     "Clan",
+    "ClosingAttack",
     "Cluster",
     "Constriction",
     "CoordinateSearch",

@@ -43,8 +43,14 @@ _CLOSE = 0.05
 POSITIONS = 33
 """Positions on each axis that the worst case of a sum is composed of."""
 
+_FIRST = 6
+"""Batches of an attack on a design that look next to high values outside the set."""
+
 _INFEASIBLE = 1e100
 """What counts as the value of an infeasible sample of an axis."""
+
+_NEARBY, _HIGH = 2.0, 0.3
+"""Up to which distance values outside the set count; and which of them are high, between the worst and the highest."""
 
 _FEW_CORNERS = 5
 """Variables up to which every corner of a box is evaluated."""
@@ -100,7 +106,7 @@ def place_attack(s: ClosingState, row: int) -> None:
     _put_model_optima(s, row)
     if c.total <= LONG or s.closing_tried[row] % 2 == 1:
         _put_trust_region_step(s, row)
-    if s.closing_tried[row] < 3:
+    if s.closing_tried[row] < _FIRST:
         _put_outside_point(s, row)
     if c.round % 3 == 0:
         _put_random(s, row)
@@ -126,6 +132,8 @@ def _put_model_optima(s: ClosingState, row: int) -> None:
     _to_extreme(s, s.local_slope, u, is_box)
     gap = _CLOSE if is_box else _CLOSE / math.sqrt(math.sqrt(float(u.size)))
     put_offset(s, row, u, gap)
+    if s.closing_tried[row] < 2:
+        _put_opposite(s, row)
     _order_flips(s)
     if is_full(s) or 2 * count < u.size:
         return
@@ -148,6 +156,17 @@ def _put_model_optima(s: ClosingState, row: int) -> None:
             climb_ball(s.local_slope, s.local_hessian, s.uncertain, u, s.attack_trial)
         if start < 2 or s.closing_tried[row] % 4 == 0:
             put_offset(s, row, u, gap)
+
+
+@compiled
+def _put_opposite(s: ClosingState, row: int) -> None:
+    """Add the mirror image of the present offset, where a cliff may be that the slope leads away from."""
+    u = s.attack_offset
+    for i in s.uncertain:
+        u[i] = -u[i]
+    put_offset(s, row, u, _CLOSE)
+    for i in s.uncertain:
+        u[i] = -u[i]
 
 
 @compiled
@@ -235,19 +254,21 @@ def _into_set(s: ClosingState, u: Floats, is_box: bool) -> None:
 
 @compiled
 def _put_outside_point(s: ClosingState, row: int) -> None:
-    """Add the point of the surface next to the highest value slightly outside the set, for instance beyond a cliff."""
-    is_box, centre, u = s.counters[0].is_box == 1, s.closing_x[row], s.attack_offset
-    count = load_nearest(s, centre, model_points(u.size), is_box, 0, 0)
-    highest, best = s.closing_worst[row], -1
+    """Add the point of the surface next to the nearest high value outside the set, for instance beyond a cliff."""
+    is_box, centre, u, worst = s.counters[0].is_box == 1, s.closing_x[row], s.attack_offset, s.closing_worst[row]
+    count, highest, best = load_nearest(s, centre, model_points(u.size), is_box, 0, 0), worst, -1
     for m in range(count):
-        k = s.local_index[m]
-        if 1.0 < s.local_weight[m] < 1.7 and s.history_f[k] > highest:
-            highest, best = s.history_f[k], k
-    if best < 0:
+        if 1.0 < s.local_weight[m] < _NEARBY:
+            highest = max(highest, s.history_f[s.local_index[m]])
+    for m in range(count):
+        is_high = s.history_f[s.local_index[m]] > worst + _HIGH * (highest - worst)
+        if is_high and (best < 0 or s.local_weight[m] < s.local_weight[best]):
+            best = m
+    if best < 0 or not s.local_weight[best] < _NEARBY:
         return
     fill(u, 0.0)
     for i in s.uncertain:
-        u[i] = s.history_y[best, i] - centre[i]
+        u[i] = s.history_y[s.local_index[best], i] - centre[i]
     _into_set(s, u, is_box)
     put_offset(s, row, u, _CLOSE)
 

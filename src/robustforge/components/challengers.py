@@ -128,6 +128,12 @@ def _take(s: ClosingState, row: int, k: int) -> None:
 
 
 @compiled
+def has_worked(s: ClosingState) -> bool:
+    """Whether any evaluation of a point that can be a design has worked."""
+    return s.closing[0].failed == 0 or _best_point(s, -np.inf) >= 0
+
+
+@compiled
 def refresh(s: ClosingState) -> None:
     """Update what is known of all designs by the newest points, and choose the incumbent."""
     t, c = s.counters[0], s.closing[0]
@@ -140,6 +146,8 @@ def refresh(s: ClosingState) -> None:
     c.seen = t.spent
     for row in range(c.rows):
         s.closing_value[row] = s.closing_worst[row]
+        if c.failed == 1 and s.closing_point[row] < 0:
+            s.closing_value[row] = np.inf  # nothing is known of it
         if c.failed == 1 and s.closing_worst[row] < np.inf and fit_fear(s, s.closing_x[row]) > 0.0:
             s.closing_value[row] += FEARED
     best = c.best
@@ -175,8 +183,7 @@ def place_challengers(s: ClosingState, most: int) -> None:
     t, c = s.counters[0], s.closing[0]
     best = c.best
     if c.failed == 1 and s.closing_value[best] >= FEARED:
-        if not _place_safe(s) and s.closing_worst[best] == np.inf:
-            _place_far(s, most)
+        _place_safe(s)
         return
     if s.closing_worst[best] == np.inf or s.closing_point[best] < 0:
         return
@@ -342,10 +349,10 @@ def _move_to_safety(s: ClosingState, x: Floats) -> float:
 
 
 @compiled
-def _place_far(s: ClosingState, most: int) -> None:
+def place_far(s: ClosingState) -> None:
     """Add random points of the box that are far from what failed and not far from what worked."""
     t, c, x = s.counters[0], s.closing[0], s.attack_offset
-    while t.agents < min(most, c.limit):
+    while t.agents < c.limit:
         highest, place = -np.inf, s.x[t.agents]
         for _ in range(_TRIALS):
             random_point(s, x)

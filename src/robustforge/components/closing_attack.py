@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
+
 from robustforge.components.attack_model import (
     FEARED,
     KERNEL_POINTS,
@@ -17,7 +19,15 @@ from robustforge.components.attack_model import (
     model_points,
 )
 from robustforge.components.attack_points import POSITIONS, place_attack
-from robustforge.components.challengers import HULL, begin, choose_target, place_challengers, refresh
+from robustforge.components.challengers import (
+    HULL,
+    begin,
+    choose_target,
+    has_worked,
+    place_challengers,
+    place_far,
+    refresh,
+)
 from robustforge.components.final_selection import Final
 from robustforge.core.agents import copy
 from robustforge.core.compiler import compiled
@@ -56,7 +66,10 @@ def _gather(s: ClosingState) -> None:
             c.limit = max(1, min(c.limit, left // 4))  # so that little is lost if the next design fails, too
         if c.is_fixed == 0 and c.target == c.best:
             _challenge(s, left)
-        place_attack(s, c.target)
+        if c.is_fixed == 0 and (s.closing_worst[c.target] == np.inf or not has_worked(s)):
+            place_far(s)
+        else:
+            place_attack(s, c.target)
         t.reserve = left - t.agents
         t.unallocated = t.agents
 
@@ -146,7 +159,7 @@ class ClosingAttack(Final):
     def describe(self) -> str:
         return (
             f"the last {100 * self.attack_fraction:.2g}% of the budget, at most {BASE_RUNS} and "
-            f"{self.per_variable:.3g} evaluations per variable, attack the design, and better ones that are found nearby"
+            f"{self.per_variable:.3g} evaluations per variable, attack the design, and better ones nearby"
         )
 
     def pseudocode(self, facts: Mapping[str, Any]) -> Sequence[str]:

@@ -33,6 +33,8 @@ def summarise_attack(worst: float, believed: float, runs: int, unit: str = "eval
     """
     rise = rise_of(worst, believed)
     attacked = f"attacked by {count(runs, unit)}: "
+    if not math.isfinite(believed):
+        return f"attacked by {count(runs, unit)}"
     if not rise:
         return f"{attacked}no worse than the search believed"
     if worst == math.inf:

@@ -74,6 +74,11 @@ def default_name(dimension: int, budget: int = 2000) -> str:
     return f"{DEFAULT}/10d/few" if each >= 10 else f"{DEFAULT}/30d/few"
 
 
+def former_default_name(dimension: int, budget: int) -> str:
+    """Return the default up to 0.2.0: the same without an attack."""
+    return default_name(dimension, budget).replace(DEFAULT, CHAMPION, 1)
+
+
 @cache
 def _preset(name: str) -> Heuristic:
     return Heuristic.load(_files()[name])

@@ -10,6 +10,7 @@ from robustforge.engine.optimizer import resolve_heuristic
 from robustforge.errors import StoreError
 from robustforge.representation import Heuristic
 from robustforge.representation.heuristic_json import stored_form
+from robustforge.representation.presets import former_default_name, heuristic
 from robustforge.simulator.problem_file import ProblemFile
 from robustforge.store import PRIOR, SEARCH, Experiment, Store
 
@@ -17,13 +18,13 @@ _FINGERPRINT_KEYS = ("templates", "files")
 """Keys of a model's settings that hold fingerprints of files."""
 
 
-def search_settings(file: ProblemFile, heuristic: Heuristic) -> dict[str, Any]:
+def search_settings(file: ProblemFile, chosen: Heuristic) -> dict[str, Any]:
     """Return the settings of a search, as plain data."""
     return {
         **file.to_dict(),
         "budget": file.budget,
         "seed": file.seed,
-        "heuristic": stored_form(heuristic),
+        "heuristic": stored_form(chosen),
         "on_failure": file.on_failure,
         "retries": file.retries,
         **({} if file.verify is None else {"verify": file.verify}),
@@ -36,6 +37,16 @@ def resolve_file_heuristic(file: ProblemFile) -> Heuristic:
     in_folder = file.path.parent / file.heuristic
     name = str(in_folder) if file.heuristic.endswith(".json") and in_folder.is_file() else file.heuristic
     return resolve_heuristic(name or None, file.scaled_problem, file.budget)
+
+
+def heuristic_to_resume(file: ProblemFile, store: Store) -> Heuristic:
+    """Return the heuristic of a problem file; of a stored search, the former default where it was started with that."""
+    chosen = resolve_file_heuristic(file)
+    stored = {experiment.name: experiment for experiment in store.experiments(SEARCH)}.get(file.name)
+    if stored is None or file.heuristic or file.verify is not None:
+        return chosen
+    former = heuristic(former_default_name(file.scaled_problem.dimension, file.budget))
+    return former if stored.settings.get("heuristic") == stored_form(former) else chosen
 
 
 def stored_heuristic(experiment: Experiment) -> Heuristic:

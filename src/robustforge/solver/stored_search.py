@@ -24,7 +24,7 @@ from robustforge.simulator.run_outcome import RunOutcome
 from robustforge.simulator.worker_pool import Submit
 from robustforge.solver.search_settings import (
     find_search,
-    resolve_file_heuristic,
+    heuristic_to_resume,
     search_settings,
     stored_heuristic,
 )
@@ -78,7 +78,7 @@ class StoredSearch:
         Raises:
             StoreError: The stored search has other settings, or cannot be resumed.
         """
-        heuristic = resolve_file_heuristic(file)
+        heuristic = heuristic_to_resume(file, store)
         settings = search_settings(file, heuristic)
         experiment = find_search(store, file.name, settings, accept_changes)
         if experiment is None:
