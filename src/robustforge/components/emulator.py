@@ -96,14 +96,16 @@ def _append(s: EmulatorState, k: int, u: Floats, value: float) -> None:
 
 @compiled
 def load(s: EmulatorState, limit: int) -> None:
-    """Take the newest points of the history, at most `limit`: those with values, and all if some have failed."""
+    """Take points of the history, at most `limit`: all, or the newest and as many others, evenly spread in time."""
     t, e = s.counters[0], s.emulator[0]
     s.process[OBJECTIVE].count = 0
     s.process[FAILURES].count = 0
     e.has_failures = 0
-    first = max(0, t.spent - limit)
+    newest = min(t.spent, limit - limit // 2 if t.spent > limit else limit)
+    others = min(t.spent, limit) - newest
     u = np.empty(t.dimension)
-    for h in range(first, t.spent):
+    for k in range(others + newest):
+        h = k * (t.spent - newest) // others if k < others else t.spent - newest + k - others
         to_fraction(s, s.history_y[h], u)
         value = s.history_f[h]
         works = math.isfinite(value)

@@ -288,6 +288,7 @@ class EmulatorSearch(Outer):
     rank: ClassVar[int] = 7
     source: ClassVar[str] = "Gaussian processes: Rasmussen and Williams 2006; robust: Bogunovic et al. 2018"
     extension: ClassVar[bool] = True
+    costly: ClassVar[bool] = True
     batch: Annotated[int, Range(1, 8), "points of an iteration, which can be evaluated at the same time"]
     initial_factor: Annotated[float, Range(0.5, 6.0), "random points before the first emulator, per variable"]
     exploration: Annotated[
@@ -298,7 +299,7 @@ class EmulatorSearch(Outer):
     failure_margin: Annotated[
         float, Range(0.0, 1.5), "distance kept from failures, as a difference of the model whose values are -1 and 1"
     ]
-    model_points: Annotated[int, Range(32, 256, log=True), "points of the emulator at most, the newest"]
+    model_points: Annotated[int, Range(32, 256, log=True), "points of the emulator at most: half of them the newest"]
     computed: ClassVar[Sequence[str]] = ("initial_points",)
     initial_points: ClassVar[float]
     start: ClassVar[Any] = staticmethod(_start_emulator)
@@ -337,7 +338,7 @@ class EmulatorSearch(Outer):
         return (
             (f"evaluate random points, far from each other, until {self.initial_factor:.3g} n + 4 have a value",),
             (
-                f"E := Gaussian processes of the newest {self.model_points} points; W(x) := their largest mean in the "
+                f"E := Gaussian processes of {self.model_points} points at most; W(x) := their largest mean in the "
                 "set around x",
                 "z_1, z_2, z_3 := local minima of W, by descents along the shortest slope in the hull of those at "
                 "nearly worst points",
@@ -349,7 +350,7 @@ class EmulatorSearch(Outer):
 
     def describe(self) -> str:
         return (
-            f"Gaussian processes of the newest {self.model_points} points; their robust optimum is evaluated where "
+            f"Gaussian processes of up to {self.model_points} points; their robust optimum is evaluated where "
             f"mean + {self.probing:.2g} deviations is largest in its set, every other time another one that may be "
             f"better ({self.exploration:.2g} deviations); failures are modelled, too; the optimum with the lowest "
             f"worst mean + {self.caution:.2g} deviations is recommended; {self.batch} "

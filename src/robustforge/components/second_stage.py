@@ -49,6 +49,7 @@ class EmulatorStage(SecondStage):
 
     title: ClassVar[str] = "Emulator"
     extension: ClassVar[bool] = True
+    costly: ClassVar[bool] = True
     first_fraction: Annotated[float, Range(0.1, 0.9), "fraction of the budget after which it takes over"]
     search: EmulatorSearch
 

@@ -104,6 +104,7 @@ class Component:
         former_symbol: The symbol of a slot in the grammar at that time, if it was another one.
         source: Where it comes from, as a citation.
         extension: Whether it goes beyond the grammar of the paper.
+        costly: Whether it takes milliseconds per evaluation by itself: for models that take longer.
         rank: Its position among the alternatives of its slot; equal ranks keep the order of definition. The order
             decides what a seed derives, so alternatives in different modules must have different ranks.
         key: The name of a slot in tables and files of results; by default that of its class, in lower case.
@@ -118,6 +119,7 @@ class Component:
     former_symbol: ClassVar[str] = ""
     source: ClassVar[str] = ""
     extension: ClassVar[bool] = False
+    costly: ClassVar[bool] = False
     rank: ClassVar[int] = 100
     is_slot: ClassVar[bool] = False
     key: ClassVar[str] = ""

@@ -42,7 +42,8 @@ def evolve(
 
     Args:
         problems: A `Problem`, or several. Compiled objectives run in threads, Python objectives in processes.
-        grammar: The heuristics to search: "extended" (all components), "paper", "letter", or a `Grammar`.
+        grammar: The heuristics to search: "extended", "expensive" (with emulators), "paper", "letter", or a
+            `Grammar`.
         store: A file that stores every run; the same call resumes an interrupted evolution.
         name: Name of the evolution in the store; by default, derived from the problems.
         executor: A `concurrent.futures.Executor` for the runs, such as a Dask client's. By default, all local cores.

@@ -29,16 +29,20 @@ from robustforge.representation.derivation_tree import Path
 from robustforge.representation.heuristic import Heuristic
 from robustforge.representation.letter import LETTER_FIELDS
 
-PAPER, LETTER_GRAMMAR, EXTENDED, FORMER_PAPER = "paper", "letter", "extended", "paper-0.2"
+PAPER, LETTER_GRAMMAR, EXTENDED, EXPENSIVE, FORMER_PAPER = "paper", "letter", "extended", "expensive", "paper-0.2"
 GRAMMARS = {
     PAPER: "what the paper has",
     LETTER_GRAMMAR: "the same, in the letter's interpretation",
-    EXTENDED: "everything, additional components included",
+    EXTENDED: "additional components included",
+    EXPENSIVE: "the same, and emulators, which take milliseconds per evaluation: for expensive models",
     FORMER_PAPER: "the grammar called paper up to release 0.2, with two parameters that the paper does not have",
 }
 """The named grammars, and what they have."""
 
 C = TypeVar("C", bound=Component)
+
+_ALL_FIELDS = (EXTENDED, EXPENSIVE)
+"""The grammars that have the fields that were added to those of the paper."""
 
 MUTATED_FRACTION, MUTATION_STEP = 1 / 3, 0.1
 """Fraction of the numbers that a parameter mutation changes, and its standard deviation as a fraction of ranges."""
@@ -278,8 +282,10 @@ class Grammar:
 def preset(name: str) -> Grammar:
     """Return one of `GRAMMARS` by its name."""
     slots = {kind: kind.alternatives() for kind in kinds() if kind.is_slot}
-    if name != EXTENDED:
+    if name not in _ALL_FIELDS:
         slots = {kind: tuple(part for part in parts if not part.extension) for kind, parts in slots.items()}
+    elif name == EXTENDED:
+        slots = {kind: tuple(part for part in parts if not part.costly) for kind, parts in slots.items()}
     every = ((part, field) for kind in kinds() for part in kind.alternatives() for field in fields(part))
     only = {(part, field): _only_value(name, part, field) for part, field in every}
     closed = {
@@ -292,7 +298,7 @@ def _only_value(name: str, part: Kind, field: Field) -> Any:
     """Return the only value of a field in a named grammar; `MISSING` where it has several, or is a component."""
     if part is Interpretation:
         return getattr(LETTER if name == LETTER_GRAMMAR else Interpretation(), field.name)
-    if name == EXTENDED or field.is_component:
+    if name in _ALL_FIELDS or field.is_component:
         return MISSING
     if name == LETTER_GRAMMAR and field.name in LETTER_FIELDS:
         return LETTER_FIELDS[field.name]

@@ -14,7 +14,7 @@ def parse_grammar(name: str, only: Iterable[str], without: Iterable[str], fix: I
     """Return the grammar with a name, restricted by the values of three options.
 
     Args:
-        name: "paper", "letter" or "extended".
+        name: "paper", "letter", "extended" or "expensive".
         only: Strings such as "network=Global,Ring"; several for one slot are combined.
         without: Names to exclude, such as "leh" or "mutation=none".
         fix: Strings such as "swarm_size=20", "c3=0.5:2" or "In PSO.c1=1".
