@@ -301,7 +301,7 @@ def _solve_primal(s: ClosingState, count: int) -> None:
             out = gram[i]
             for j in range(i + 1):
                 out[j] += part * row[j]
-    _solve(gram, slope)
+    solve_with_ridge(gram, slope)
 
 
 @compiled
@@ -312,8 +312,8 @@ def _solve_dual(s: ClosingState, count: int) -> None:
         root = math.sqrt(weight[a])
         alpha[a] = root * f[a]
         for b in range(a + 1):
-            gram[a, b] = root * math.sqrt(weight[b]) * _product(x[a], x[b])
-    _solve(gram, alpha)
+            gram[a, b] = root * math.sqrt(weight[b]) * inner_product(x[a], x[b])
+    solve_with_ridge(gram, alpha)
     fill(slope, 0.0)
     for a in range(count):
         part, row = alpha[a] * math.sqrt(weight[a]), x[a]
@@ -322,7 +322,7 @@ def _solve_dual(s: ClosingState, count: int) -> None:
 
 
 @compiled
-def _solve(gram: Floats, solution: Floats) -> None:
+def solve_with_ridge(gram: Floats, solution: Floats) -> None:
     """Solve a system in place, with a ridge."""
     trace = 0.0
     for a in range(solution.size):
@@ -333,7 +333,8 @@ def _solve(gram: Floats, solution: Floats) -> None:
 
 
 @compiled
-def _product(a: Floats, b: Floats) -> float:
+def inner_product(a: Floats, b: Floats) -> float:
+    """Return the inner product of two rows; with four independent sums, in a fixed order."""
     p, q, r, t = 0.0, 0.0, 0.0, 0.0
     whole = a.size // 4 * 4
     for i in range(0, whole, 4):
@@ -344,89 +345,6 @@ def _product(a: Floats, b: Floats) -> float:
     for i in range(whole, a.size):
         p += a[i] * b[i]
     return (p + q) + (r + t)
-
-
-@compiled
-def fit_quadratic(s: ClosingState, count: int, scale: float) -> bool:
-    """Fit a quadratic model to the loaded points, after `fill_model`; return whether there is one.
-
-    It is a kernel ridge regression, 1 + u.v + (u.v)^2 / 2, where lengths are divided by `scale`. Its value at an
-    offset u from the centre is, up to a constant, slope.u + u.H u / 2, with `local_slope` and `local_hessian`.
-    """
-    n, x, f, weight = s.local_unit.size, s.local_x, s.local_f, s.local_weight
-    gram, alpha, total, level = s.local_gram[:count, :count], s.local_alpha[:count], 0.0, 0.0
-    for a in range(count):
-        total += weight[a]
-        level += weight[a] * f[a]
-    for a in range(count):
-        root = math.sqrt(weight[a])
-        alpha[a] = root * (f[a] - level / total)
-        for b in range(a + 1):
-            inner = _product(x[a], x[b]) / (scale * scale)
-            gram[a, b] = root * math.sqrt(weight[b]) * (1.0 + inner + 0.5 * inner * inner)
-    _solve(gram, alpha)
-    slope, hessian = s.local_slope, s.local_hessian
-    fill(slope, 0.0)
-    for i in range(n):
-        fill(hessian[i], 0.0)
-    for a in range(count):
-        linear, row = alpha[a] * math.sqrt(weight[a]) / (scale * scale), x[a]
-        square = linear / (scale * scale)
-        for i in range(n):
-            slope[i] += linear * row[i]
-            part, out = square * row[i], hessian[i]
-            for j in range(n):
-                out[j] += part * row[j]
-    check = 0.0
-    for i in range(n):
-        check += slope[i]
-    return math.isfinite(check)
-
-
-@compiled
-def climb_ball(slope: Floats, hessian: Floats, active: Array, u: Floats, image: Floats) -> None:
-    """Move a point of the unit sphere to a maximum of slope.u + u.H u / 2 there, by steps that never descend."""
-    shift = 0.0
-    for i in active:
-        for j in active:
-            shift += hessian[i, j] * hessian[i, j]
-    shift = 0.5 * math.sqrt(shift)
-    for _ in range(24):
-        square = 0.0
-        for i in active:
-            total, row = slope[i] + shift * u[i], hessian[i]
-            for j in active:
-                total += row[j] * u[j]
-            image[i] = total
-            square += total * total
-        if not 0.0 < square < np.inf:
-            return
-        length, moved = math.sqrt(square), 0.0
-        for i in active:
-            moved = max(moved, abs(u[i] - image[i] / length))
-            u[i] = image[i] / length
-        if moved < 1e-3:
-            return
-
-
-@compiled
-def climb_box(slope: Floats, hessian: Floats, active: Array, u: Floats) -> None:
-    """Move a point of the unit box to a maximum of slope.u + u.H u / 2 along each variable."""
-    for _ in range(8):
-        moved = False
-        for i in active:
-            row, bend = hessian[i], hessian[i, i]
-            rise = slope[i] - bend * u[i]
-            for j in active:
-                rise += row[j] * u[j]
-            best = 1.0 if rise >= 0.0 else -1.0
-            if bend < 0.0 and abs(rise) < -bend:
-                best = -rise / bend
-            if abs(best - u[i]) > 1e-3:
-                u[i] = best
-                moved = True
-        if not moved:
-            return
 
 
 @inlined

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from robustforge.components.attack_hints import fit_fear
 from robustforge.components.attack_model import (
     FEARED,
     ROWS,
@@ -20,7 +21,7 @@ from robustforge.components.attack_model import (
     load_row,
     set_units,
 )
-from robustforge.components.attack_points import fit_fear, put_offset
+from robustforge.components.attack_offsets import put_offset, random_surface
 from robustforge.components.recommendation import OUTCOMES
 from robustforge.core.agents import copy, fill, in_box, random_point
 from robustforge.core.compiler import compiled
@@ -288,7 +289,7 @@ def _place_safe(s: ClosingState) -> bool:
 
     Candidates are the incumbent and the best points of the history, each moved the shortest way.
     """
-    t, c, x = s.counters[0], s.closing[0], s.attack_worst
+    c, x = s.closing[0], s.attack_worst
     above, fear, best = -np.inf, np.inf, s.closing_x[ROWS]
     for number in range(_BASES + 1):
         if number == 0:
@@ -313,11 +314,9 @@ def _place_safe(s: ClosingState) -> bool:
         copy_active(s.local_slope, s.uncertain, s.attack_offset)
         _extend(s, s.attack_offset)
     else:
-        fill(s.attack_offset, 0.0)
-    if not put_offset(s, row, s.attack_offset, 1e-6):
-        c.rows -= 1 if row == c.rows - 1 else 0
-        return False
-    return t.agents > 0
+        random_surface(s, s.attack_offset)
+    put_offset(s, row, s.attack_offset, 1e-6)
+    return True
 
 
 @compiled

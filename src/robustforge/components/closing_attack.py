@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from robustforge.components.attack_hints import POSITIONS
 from robustforge.components.attack_model import (
     FEARED,
     KERNEL_POINTS,
@@ -18,7 +19,7 @@ from robustforge.components.attack_model import (
     ClosingState,
     model_points,
 )
-from robustforge.components.attack_points import POSITIONS, place_attack
+from robustforge.components.attack_points import place_attack
 from robustforge.components.challengers import (
     HULL,
     begin,
