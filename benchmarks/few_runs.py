@@ -1,9 +1,9 @@
 """Few runs: the regret of heuristics and of other methods on the engineering suites.
 
-    python benchmarks/few_runs.py default champion/10d/few --folder build/few-runs        heuristics, or files of them
-    python benchmarks/few_runs.py gp-ei stableopt lhs-gp cma --seeds 10 --folder build/few-runs      peers: takes hours
+    python benchmarks/few_runs.py default champion/10d/few mine.json          heuristics by name or file
     python benchmarks/few_runs.py default --peers docs/results/few-runs/peers.csv.gz      beside the stored peers
-    python benchmarks/few_runs.py default --report learned.json                           tables only, of what is there
+    python benchmarks/few_runs.py default --report                             the tables of what is there
+    python benchmarks/few_runs.py gp-ei stableopt lhs-gp cma cma-nominal       the peers: takes hours
 
 Every run is appended to runs.csv in the folder; a run that is there is not repeated. A strong attack judges the design.
 The regret is 0% for the best worst case known and 100% for that of a median random design, at most 200%; 200% if the
@@ -45,13 +45,18 @@ Key = tuple[str, str, int, int]
 Method = Callable[[rf.Problem, Sequence[int], int], dict[int, np.ndarray]]
 
 
-def cma(problem: rf.Problem, budgets: Sequence[int], seed: int) -> dict[int, np.ndarray]:
-    """CMA-ES on the worst of two points around each candidate."""
-    contestant = as_contestant("cma-es-worst-of-2")
-    return {budget: contestant.run(problem, budget, seed, ()).x for budget in budgets}
+def contestant_method(name: str) -> Method:
+    def run(problem: rf.Problem, budgets: Sequence[int], seed: int) -> dict[int, np.ndarray]:
+        contestant = as_contestant(name)
+        return {budget: contestant.run(problem, budget, seed, ()).x for budget in budgets}
+
+    return run
 
 
-PEERS: dict[str, Method] = {**GP_PEERS, "cma": cma}
+CMA = {"cma": contestant_method("cma-es-worst-of-2"), "cma-nominal": contestant_method("cma-es")}
+"""pycma on the worst of two points around each candidate, which was better than of three or four, and without."""
+
+PEERS: dict[str, Method] = {**GP_PEERS, **CMA}
 
 
 def heuristic_method(name: str) -> Method:
@@ -136,12 +141,16 @@ def carry_out(methods: Sequence[str], problems: Sequence[str], args: argparse.Na
 class Results:
     """Runs, as regrets."""
 
-    def __init__(self, runs: dict[Key, float]) -> None:
+    def __init__(self, runs: dict[Key, float], names: Iterable[str]) -> None:
         known = references()
+        self.names = set(names)
         self.regrets: dict[tuple[str, str, int], list[float]] = defaultdict(list)
         for (method, name, budget, _), worst in sorted(runs.items()):
-            if name in known:
+            if name in self.names:
                 self.regrets[method, name, budget].append(known[name].regret(worst))
+
+    def names_of(self, suite: Suite) -> list[str]:
+        return [name for name in rf.problems(suite) if name in self.names]
 
     def of(self, method: str, names: Iterable[str], budget: int) -> np.ndarray:
         """Return the mean regret on each problem; NaN where there are no runs."""
@@ -154,22 +163,26 @@ class Results:
 
 
 def show_regrets(results: Results, methods: Sequence[str], suite: Suite) -> Table:
-    names = rf.problems(suite)
+    names = results.names_of(suite)
     small = [name for name in names if ENGINEERING[name].dimension <= 3]
     head = [f"{budget} runs" for budget in BUDGETS]
-    table = Table("method", *head, "2-3 variables, 100", "polynomial, 100", title=f"{suite}: mean / median regret in %")
+    working = [name for name in names if "crashes" not in ENGINEERING[name].traits]
+    head += ["without failures, 100", "2-3 variables, 100", "polynomial, 100"]
+    table = Table("method", *head, title=f"{suite}: mean / median regret in %")
     for method in methods:
         cells = []
-        for chosen, budget in (*((names, each) for each in BUDGETS), (small, 100)):
+        for chosen, budget in (*((names, each) for each in BUDGETS), (working, 100), (small, 100)):
             means, every = results.of(method, chosen, budget), results.pooled(method, chosen, budget)
-            cells.append("-" if np.isnan(means).any() else f"{means.mean():.1f} / {np.median(every):.1f}")
+            cells.append(
+                "-" if np.isnan(means).any() or not means.size else f"{means.mean():.1f} / {np.median(every):.1f}"
+            )
         of_polynomial = results.pooled(method, [POLYNOMIAL] if POLYNOMIAL in names else [], 100)
         table.add_row(method, *cells, f"{np.median(of_polynomial):.1f}" if of_polynomial.size else "-")
     return table
 
 
 def show_crashes(results: Results, methods: Sequence[str], suite: Suite) -> Table:
-    names = [name for name in rf.problems(suite) if "crashes" in ENGINEERING[name].traits]
+    names = [name for name in results.names_of(suite) if "crashes" in ENGINEERING[name].traits]
     budgets = sorted({*BUDGETS, *CRASH_BUDGETS})
     title = f"{suite}: designs whose whole neighbourhood works, in %, where runs fail"
     table = Table("method", *(f"{budget} runs" for budget in budgets), title=title)
@@ -181,7 +194,7 @@ def show_crashes(results: Results, methods: Sequence[str], suite: Suite) -> Tabl
 
 def show_ranks(results: Results, methods: Sequence[str], suites: Sequence[Suite]) -> Table:
     """Compare the first method with the others: mean ranks, and Wilcoxon's test over the problems."""
-    names = [name for suite in suites for name in rf.problems(suite)]
+    names = [name for suite in suites for name in results.names_of(suite)]
     table = Table("runs", *methods, title=f"mean rank; in brackets: p that {methods[0]} is not better")
     for budget in BUDGETS:
         means = np.array([results.of(method, names, budget) for method in methods])
@@ -199,9 +212,13 @@ def show_ranks(results: Results, methods: Sequence[str], suites: Sequence[Suite]
 
 def show_problems(results: Results, methods: Sequence[str], suite: Suite) -> Table:
     table = Table("problem", "variables", *methods, title=f"{suite}: mean regret in % at {BUDGETS}")
-    for name in rf.problems(suite):
+    for name in results.names_of(suite):
         cells = [[results.of(method, [name], budget)[0] for budget in BUDGETS] for method in methods]
-        table.add_row(name, str(ENGINEERING[name].dimension), *("/".join(f"{v:.0f}" for v in row) for row in cells))
+        table.add_row(
+            name,
+            str(ENGINEERING[name].dimension),
+            *("/".join("-" if np.isnan(v) else f"{v:.0f}" for v in row) for row in cells),
+        )
     return table
 
 
@@ -226,7 +243,7 @@ def main() -> None:
         runs = carry_out(args.methods, names, args)
     stored = read(args.peers) if args.peers else {}
     methods = list(dict.fromkeys([*map(label, args.methods), *(key[0] for key in stored)]))
-    results = Results({key: worst for key, worst in {**stored, **runs}.items() if key[1] in names})
+    results = Results({**stored, **runs}, names)
     console = Console(width=130)
     for suite in args.suites:
         console.print(show_regrets(results, methods, suite), show_crashes(results, methods, suite))

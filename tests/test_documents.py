@@ -174,5 +174,7 @@ def test_the_reference_names_every_command(listings):
 
 def test_the_reference_has_every_problem_and_heuristic(listings):
     assert all(f"| `{name}` |" in listings.problems() for name in robustforge.problems())
+    for suite in ("engineering", "engineering-held-out"):
+        assert all(f"| `{name}` |" in listings.engineering() for name in robustforge.problems(suite))
     assert all(f"| `{name}` |" in listings.heuristics() for name in robustforge.heuristics())
     assert all(str(robustforge.grammar(name)) in listings.grammar() for name in ("paper", "letter", "extended"))

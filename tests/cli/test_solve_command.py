@@ -56,6 +56,13 @@ def test_all_options_reach_the_search(tmp_path):
     assert record["problem"]["variant_seed"] == 3
 
 
+def test_an_engineering_problem_has_its_own_dimension():
+    record = as_json("solve", "spring", "--budget", "60", "--seed", "1")
+    assert record["problem"]["dimension"] == 3
+    assert record["fun"] == rf.minimize(rf.problem("spring"), budget=60, rng=1).fun
+    assert "spring has 3" in run("solve", "spring", "--dimension", "4", "--budget", "60", code=2).stderr
+
+
 def test_saved_and_printed_results_agree(tmp_path):
     path = tmp_path / "result.json"
     record = as_json(*SOLVE_SPHERE, "-o", str(path))

@@ -42,6 +42,7 @@ def test_verify_any_design():
     assert all_same["found_by_search"] is None
     assert all_same["attacked"]["fun"] == pytest.approx(1.0, rel=1e-3)
     assert len(as_json("verify", "branke", "--x", "-6", "--samples", "100")["x"]) == 30
+    assert len(as_json("verify", "egg-crate", "--x", "1", "--samples", "100")["x"]) == 2
 
 
 def result_text(**changes):

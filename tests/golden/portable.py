@@ -14,6 +14,7 @@ from robustforge.core import portable_math
 from robustforge.core.compiler import compiled
 from robustforge.core.random import in_unit_ball, normal, stream
 from robustforge.evolution.distributions import chi2_sf, t_quantile
+from robustforge.robust_problem.engineering import ENGINEERING
 from robustforge.robust_problem.held_out import ALL
 from robustforge.simulator.variables import Tolerance, Variable
 
@@ -75,6 +76,16 @@ def functions():
             u = np.random.default_rng(2).random((50, 7))
             points = function.lower + (function.upper - function.lower) * u
             found[f"{name} {variant}"] = bits([problem(x) for x in points])
+    return found
+
+
+def engineering():
+    found = {}
+    for name in ENGINEERING:
+        problem = rf.problem(name)
+        u = np.random.default_rng(2).random((50, problem.dimension))
+        points = problem.lower + (problem.upper - problem.lower) * u
+        found[name] = bits([problem(x) for x in points])
     return found
 
 
@@ -185,6 +196,7 @@ SECTIONS = (
     elementary_functions,
     random_numbers,
     functions,
+    engineering,
     grammars,
     races,
     searches,

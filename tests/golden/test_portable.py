@@ -21,6 +21,7 @@ SECTIONS = (
     "elementary_functions",
     "random_numbers",
     "functions",
+    "engineering",
     "grammars",
     "races",
     "searches",

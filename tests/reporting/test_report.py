@@ -309,6 +309,13 @@ def test_all_ten_problems_and_defaults_make_a_short_command():
     assert command(evolved, "runs.db")["text"] == "robustforge evolve all --grammar paper"
 
 
+def test_engineering_problems_are_recognised():
+    given = evolution("engineers", [rf.problem("spring"), rf.problem("welded-beam")])
+    assert command(given, "runs.db")["text"].startswith("robustforge evolve spring welded-beam ")
+    wider = rf.Problem(rf.problem("spring").fun, [(0.05, 0.3)] * 3, rf.Box(0.01), name="spring")
+    assert "MODULE:NAME" in command(evolution("own", [wider]), "runs.db")["text"]
+
+
 def test_custom_problems_are_not_mistaken_for_test_problems():
     ours = rf.problem("sphere", 4)
     like_ours = rf.Problem(lambda x: 0.0, [(-1, 1)] * 4, rf.Ball(0.5), name="sphere-4d")
