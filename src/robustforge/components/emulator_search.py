@@ -19,6 +19,7 @@ from robustforge.components import emulator
 from robustforge.components.emulated_optimum import FIND_OPTIMA, OptimumState, optimum_sizes
 from robustforge.components.emulated_worst_case import DOUBTFUL_WORST_CASE, disturb, set_geometry
 from robustforge.components.emulator import MIN_POINTS, UPDATE_EMULATOR, emulator_sizes, from_fraction, to_fraction
+from robustforge.components.inner_search import sample
 from robustforge.components.outer import Outer
 from robustforge.core import gaussian_process
 from robustforge.core.agents import copy, in_box
@@ -235,6 +236,9 @@ def _choose_point(s: EmulatorSearchState, u: Floats) -> None:
     disturb(s, design, offset, u)
     if _is_known(s, u):
         _choose_doubtful(s, design, u)
+        if _is_known(s, u):
+            sample(s.rng, s.uncertain, s.counters[0].is_box == 1, offset)
+            disturb(s, design, offset, u)
 
 
 @inlined
@@ -251,7 +255,7 @@ def _most_promising(s: EmulatorSearchState) -> int:
     return best
 
 
-@inlined
+@compiled
 def _is_known(s: EmulatorSearchState, u: Floats) -> bool:
     """Whether a point is hardly away from one of the emulator."""
     gaussian_process.squared_distances(

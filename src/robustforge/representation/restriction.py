@@ -33,7 +33,7 @@ def grammar(
 
     Args:
         name: "paper", the paper's own; "letter", the same in the letter's interpretation of the paper; "extended", with
-            what was added to it; "expensive", with emulators, too; or "paper-0.2", which was called "paper" up to release 0.2.
+            what was added to it; "expensive", with emulators, too; or "paper-0.2", called "paper" up to release 0.2.
         only: For a slot, the alternatives to keep, e.g. {"network": ["Global", "Ring"]}.
         without: Alternatives to leave out: every one whose name has this word, e.g. "leh", or "mutation=none" for that
             of one slot.

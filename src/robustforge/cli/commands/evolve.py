@@ -143,7 +143,12 @@ _settings = together(
 @problem_options
 @problem("--variants", metavar="A,B", help="Several variants of each problem, or all.")
 @objective_option
-@grammar("--grammar", default="extended", metavar="NAME", help="Grammar of the heuristics: extended, expensive, paper or letter.")
+@grammar(
+    "--grammar",
+    default="extended",
+    metavar="NAME",
+    help="Grammar of the heuristics: extended, expensive, paper or letter.",
+)
 @grammar_options
 @_settings
 @workers_option
