@@ -11,7 +11,7 @@ import robustforge as rf
 from robustforge.components import EmulatorSearch
 from robustforge.core import gaussian_process as gp
 from robustforge.core.gaussian_process import FAILURES, OBJECTIVE
-from robustforge.engine.initial_state import link_outer
+from robustforge.engine.initial_state import link_next
 
 POINTS, INPUTS = 23, 3
 EMULATOR = EmulatorSearch(
@@ -24,7 +24,7 @@ def state():
     """A state with points in its first process, and parameters to try."""
     heuristic = rf.heuristic("champion/10d/few").replace(outer=EMULATOR)
     search = rf.Optimizer([(-1, 1)] * INPUTS, rf.Ball(0.2), 100, heuristic, rng=1)
-    link_outer(search.arrays, heuristic)
+    link_next(search.arrays, heuristic)
     rng = np.random.default_rng(3)
     x = rng.random((POINTS, INPUTS))
     y = np.sin(4 * x[:, 0]) + x[:, 1] ** 2 + 0.5 * x[:, 2]

@@ -44,7 +44,7 @@ from robustforge.core.state import (
 
 OVER, PAUSED, UNFINISHED, UNLINKED = 0, -1, -2, -3
 """Return values of `advance` and `run` when no point is pending: the run is over, has paused after an iteration, can
-continue, or can continue once the outer search is linked: its kernels compiled, and their addresses in the state."""
+continue, or can continue once the next component is linked: its kernels compiled, and their addresses in the state."""
 
 CRASH_RATE = 50
 """The search ends earlier, for the final selection, where more than one evaluation in so many has failed."""
@@ -79,6 +79,8 @@ def advance(s: EngineState) -> int:
         if t.ending != RUNNING and t.reserve > 0:
             final: Final = s.final[0]
             if t.has_incumbent == 1 or final.works_alone > 0:
+                if final.gather == 0:
+                    return UNLINKED
                 _select(s)
                 continue
             t.unallocated, t.reserve, t.ending = t.reserve, 0, RUNNING  # nothing to select from: continue the search

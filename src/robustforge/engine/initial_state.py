@@ -15,9 +15,9 @@ from robustforge.components.closing_attack import DEFAULT_ATTACK, ClosingAttack
 from robustforge.components.separability import MIN_SAMPLES_PER_AXIS
 from robustforge.core.component import Component, filled_record, parts
 from robustforge.core.history import FIND_NEIGHBOURS
-from robustforge.core.state import Array, Phase, Plan, set_tolerances
+from robustforge.core.state import RUNNING, Array, Phase, Plan, set_tolerances
 from robustforge.core.state_type import StateTable
-from robustforge.engine import state_layout
+from robustforge.engine import kernels, state_layout
 from robustforge.engine.prior_evaluations import PriorEvaluations
 from robustforge.engine.state_layout import SLOTS, kernel_address, record_name, routine_address
 from robustforge.errors import ProblemError
@@ -177,7 +177,7 @@ def _records(whole: Component) -> dict[str, Component]:
 
 def _set_components(arrays: dict[str, Array], heuristic: Heuristic, plan: Plan) -> None:
     """Write the parameters of all components to their records, and the addresses of kernels that are compiled."""
-    linked_later = ("outer", "replacement", "second_search", *_records(heuristic.outer))
+    linked_later = ("outer", "replacement", "second_search", "final", "final_inner", *_records(heuristic.outer))
     for name, part in _components(heuristic).items():
         arrays[name][:] = filled_record(SLOTS[name], part, plan)
         for field, content in part.initial_arrays(plan).items() if part else ():
@@ -185,19 +185,23 @@ def _set_components(arrays: dict[str, Array], heuristic: Heuristic, plan: Plan) 
         if name not in linked_later:
             _link(arrays, name, part)
     arrays[FIND_NEIGHBOURS.field][0] = routine_address(FIND_NEIGHBOURS)
+    if _is_linked(heuristic.final):
+        _link_final(arrays, heuristic)
     replacement, second = heuristic.separability.replacement, heuristic.second_stage.continuation
     if _is_linked(heuristic.outer) and _is_linked(replacement) and _is_linked(second):
-        link_outer(arrays, heuristic)
+        link_next(arrays, heuristic)
         _link(arrays, "replacement", replacement)
         _link_search(arrays, "second_search", second)
 
 
-def link_outer(arrays: dict[str, Array], heuristic: Heuristic) -> None:
-    """Compile the kernels of the outer search that starts, and of its parts, and put their addresses into the state.
+def link_next(arrays: dict[str, Array], heuristic: Heuristic) -> None:
+    """Compile the kernels of the search or the final selection that starts, and put their addresses into the state.
 
     Which search it is may depend on a separability test: the other one is not compiled.
     """
-    if arrays["counters"]["replaced"][0] == 1:
+    if arrays["counters"]["ending"][0] != RUNNING:
+        _link_final(arrays, heuristic)
+    elif arrays["counters"]["replaced"][0] == 1:
         _link(arrays, "outer", heuristic.separability.replacement)
     elif arrays["counters"]["handed_over"][0] == 1:
         _link_search(arrays, "outer", heuristic.second_stage.continuation)
@@ -207,25 +211,43 @@ def link_outer(arrays: dict[str, Array], heuristic: Heuristic) -> None:
             _link(arrays, name, part)
 
 
+def needed_later(heuristic: Heuristic, dimension: int) -> list[str]:
+    """Return the kernels that a search does not need at once, by the names that `kernels.compile_ahead` takes."""
+    second, names = heuristic.second_stage.continuation, list[str]()
+    for slot, part in (("final", heuristic.final if heuristic.final.agents else None), ("second_search", second)):
+        if part is not None and not _is_linked(part):
+            names += [f"{slot}.{type(part).__name__}.{kernel}" for kernel in SLOTS[slot].kernels]
+    return names + [routine.field for routine in (second.routines(dimension) if second else ())]
+
+
+def _link_final(arrays: dict[str, Array], heuristic: Heuristic) -> None:
+    if heuristic.final.agents:
+        kernels.wait_for_ahead()
+        _link(arrays, "final", heuristic.final)
+        _link(arrays, "final_inner", _FINAL_INNER)
+
+
 def _link_search(arrays: dict[str, Array], name: str, search: Outer | None) -> None:
     """Link a search, and the kernels that its own kernels call by address."""
+    if search is not None and search.costly:
+        kernels.wait_for_ahead()
     _link(arrays, name, search)
     for routine in search.routines(arrays["lower"].size) if search else ():
         arrays[routine.field][0] = routine_address(routine)
 
 
 _LINKED: set[Any] = set()
-"""The outer searches that this process has compiled, or loaded."""
+"""The searches and final selections that this process has compiled, or loaded."""
 
 
-def _is_linked(outer: Component | None) -> bool:
-    return outer is None or type(outer) in _LINKED
+def _is_linked(part: Component | None) -> bool:
+    return part is None or type(part) in _LINKED
 
 
 def _link(arrays: dict[str, Array], name: str, part: Component | None) -> None:
     if part is not None:
         chosen: Any = type(part)
-        if name in ("outer", "second_search"):
+        if name in ("outer", "second_search", "final"):
             _LINKED.add(chosen)
         for kernel, address in _addresses(SLOTS[name], chosen):
             arrays[name][kernel] = address

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Container, Iterator
+import threading
+from collections.abc import Container, Iterator, Sequence
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -65,7 +66,7 @@ def prepare_all(among: Container[Any] | None = None) -> None:
         for kernel in _all_kernels()
         if (among is None or kernel[1] in among) and not is_compiled(getattr(kernel[1], kernel[2]))
     ]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = _cores()
     if len(missing) >= MIN_KERNELS_FOR_PROCESSES and cores > 1:
         announce()
         _compile_in_processes(cores)
@@ -73,6 +74,62 @@ def prepare_all(among: Container[Any] | None = None) -> None:
     prepare_run()
     for kernel in missing:
         kernel_address(*kernel)
+
+
+_ahead: list[subprocess.Popen[bytes]] = []
+
+
+def compile_ahead(names: Sequence[str]) -> None:
+    """Compile kernels that are needed later in another process, while this one compiles what is needed first.
+
+    Args:
+        names: Kernels, as slot.component.kernel, or the state fields of routines. Those of components that are not in
+            the package are compiled when they are needed.
+    """
+    waiting = [name for name in names if not all(map(is_compiled, _named_kernels(name)))]
+    if waiting and not _ahead and _cores() > 1:
+        announce()
+        code = f"from robustforge.engine.kernels import compile_named; compile_named({waiting!r})"
+        command = [sys.executable, "-c", code]
+        _ahead.append(subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL))
+
+
+def wait_for_ahead() -> None:
+    """Wait for the other process, if there is one: what it has compiled is in the cache."""
+    while _ahead:
+        process = _ahead.pop()
+        process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+
+
+def compile_named(names: Sequence[str]) -> None:
+    """Compile kernels by their names; end with the process that wants them, which holds the other end of stdin."""
+    threading.Thread(target=_exit_at_end_of_input, daemon=True).start()
+    for routine in ROUTINES:
+        if routine.field in names:
+            routine_address(routine)
+    for slot, component, kernel in _all_kernels():
+        record = next(name for name, kind in SLOTS.items() if kind is slot)
+        if {f"{record}.{component.__name__}.{kernel}", f"second_search.{component.__name__}.{kernel}"} & set(names):
+            kernel_address(slot, component, kernel)
+
+
+def _exit_at_end_of_input() -> None:
+    sys.stdin.read()
+    os._exit(0)
+
+
+def _named_kernels(name: str) -> Iterator[Any]:
+    yield from (routine.kernel for routine in ROUTINES if routine.field == name)
+    for slot, component, kernel in _all_kernels() if "." in name else ():
+        record, title, wanted = name.split(".")
+        if SLOTS[record] is slot and component.__name__ == title and kernel == wanted:
+            yield getattr(component, kernel)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _all_kernels() -> Iterator[tuple[Any, Any, str]]:
@@ -99,7 +156,7 @@ def compile_part(part: int, count: int) -> None:
         prepare()
     if part == count - 1:
         prepare_run()
-        for routine in ROUTINES:
-            routine_address(routine)
+    for routine in ROUTINES[part::count]:
+        routine_address(routine)
     for slot, component, kernel in list(_all_kernels())[part::count]:
         kernel_address(slot, component, kernel)

@@ -21,8 +21,9 @@ from robustforge.engine.initial_state import (
     MAX_COUNT,
     checked_budget,
     checked_verify,
-    link_outer,
+    link_next,
     make_state,
+    needed_later,
     with_attack,
 )
 from robustforge.engine.prior_evaluations import PriorEvaluations, as_prior
@@ -115,6 +116,7 @@ class Optimizer:
         self.on_failure, self.retries = on_failure, int(retries)
         self.seed, self.user_prior = stream(rng), as_prior(prior_evaluations, self.user_problem)
         self.prior = PriorEvaluations(self.user_problem.to_scaled(self.user_prior.x), self.user_prior.values)
+        kernels.compile_ahead(needed_later(self.heuristic, self.problem.dimension))
         kernels.prepare()
         self.state: Any = make_state(self.problem, self.heuristic, self.budget, self.seed, self.prior, self.verify)
         self.arrays = self.state.arrays
@@ -283,8 +285,8 @@ class Optimizer:
         return size
 
     def link(self) -> None:
-        """Compile the outer search that is about to start."""
-        link_outer(self.arrays, self.heuristic)
+        """Compile the search or the final selection that is about to start."""
+        link_next(self.arrays, self.heuristic)
 
 
 def _as_floats(values: Any) -> Floats:
