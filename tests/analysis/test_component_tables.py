@@ -94,6 +94,7 @@ def test_a_heuristic_of_the_paper_in_its_words():
         "clamp": "None",
         "order": "Synchronous",
         "structure": "None",
+        "second_stage": "None",
         "restart": "Not applicable",
         "returned": "Not applicable",
         "final": "None",

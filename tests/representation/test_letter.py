@@ -129,7 +129,9 @@ def test_json_round_trip():
 
 
 def test_ready_made_heuristics_keep_their_identities():
-    ids = {name: rf.heuristic(name).id for name in rf.heuristics() if not name.startswith("letter/")}
+    """Those of 0.1.0; the defaults are newer."""
+    newer = ("letter/", "default/")
+    ids = {name: rf.heuristic(name).id for name in rf.heuristics() if not name.startswith(newer)}
     digest = hashlib.sha256(json.dumps(ids, sort_keys=True).encode()).hexdigest()[:16]
     assert (digest, len(ids)) == ("a2ec1a8d81d91ec4", 68)
     assert all("interpretation" not in rf.heuristic(name).to_json() for name in ids)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -154,7 +153,7 @@ class ClosingAttack(Final):
         return {
             **super().parameters(plan),
             "works_alone": 1.0,
-            "crash_reserve": float(math.floor(_CRASH_FRACTION * plan.budget)),
+            "crash_reserve": float(int(_CRASH_FRACTION * plan.budget)),
         }
 
     def describe(self) -> str:

@@ -16,6 +16,7 @@ class SecondStage(Component, slot=True):
     """Whether another search takes over from the outer search."""
 
     label: ClassVar[str] = "Second stage"
+    key: ClassVar[str] = "second_stage"
 
     @property
     def continuation(self) -> EmulatorSearch | None:

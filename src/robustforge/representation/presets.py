@@ -23,6 +23,9 @@ FOLDER = Path(__file__).parent / "presets"
 CHAMPIONS = Path(__file__).parent / "champions"
 CHAMPION, DEFAULT = "champion", "default"
 
+EMULATED_RUNS = 600
+"""Budget up to which an emulator has the second half of it, in up to 12 variables; in up to 4, 15% of more."""
+
 
 @cache
 def heuristics() -> tuple[str, ...]:
@@ -63,10 +66,16 @@ def default_name(dimension: int, budget: int = 2000) -> str:
     variables the one with the larger population is as good as those for few evaluations, and several times as fast.
 
     Example:
-        >>> default_name(30), default_name(100), default_name(10, budget=300), default_name(50, budget=300)
+        >>> default_name(30), default_name(100), default_name(20, budget=300), default_name(50, budget=300)
         ('default/30d/extended', 'default/100d/extended', 'default/10d/few', 'default/30d/few')
+        >>> default_name(10, budget=300), default_name(3)
+        ('default/10d/emulator', 'default/3d/emulator')
     """
     each = budget / dimension
+    if budget <= EMULATED_RUNS and dimension <= 12:
+        return f"{DEFAULT}/10d/emulator"
+    if budget <= 5 * EMULATED_RUNS and dimension <= 4:
+        return f"{DEFAULT}/3d/emulator"
     if budget >= 1000 and each >= 35:
         return f"{DEFAULT}/30d/extended"
     if budget >= 500 and (each >= 6 or dimension > 500):

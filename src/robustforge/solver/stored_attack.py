@@ -190,7 +190,7 @@ class StoredAttack:
         """Return the worst point as it was evaluated, by the search or else by the attack."""
         rows = sorted(self._seen, key=lambda row: row.number)
         values = [float(self._prior_values.max(initial=-math.inf)), *map(self._minimised, rows)]
-        worst = int(np.nanargmax(values))
+        worst = max(range(len(values)), key=lambda k: -math.inf if math.isnan(values[k]) else values[k])
         if worst == 0:
             return np.array(self._prior_points[int(np.argmax(self._prior_values))])
         return np.array(rows[worst - 1].x)
