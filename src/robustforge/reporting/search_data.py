@@ -128,7 +128,7 @@ class SearchData:
     @property
     def verdict(self) -> Verdict:
         """The verdict of the attack on the worst value that the search had found."""
-        return judge_attack(self.attacked) if self.attacked else judge_search(self.solution)
+        return judge_attack(self.attacked) if self.attacked else judge_search(self.solution, self.has_model)
 
     @property
     def failure_reasons(self) -> list[tuple[str, int]]:

@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent / "presets"
 CHAMPIONS = Path(__file__).parent / "champions"
 CHAMPION, DEFAULT = "champion", "default"
 
-EMULATED_RUNS = 600
+EMULATED_RUNS = 400
 """Budget up to which an emulator has the second half of it, in up to 12 variables; in up to 4, 15% of more."""
 
 
@@ -68,7 +68,7 @@ def default_name(dimension: int, budget: int = 2000) -> str:
     Example:
         >>> default_name(30), default_name(100), default_name(20, budget=300), default_name(50, budget=300)
         ('default/30d/extended', 'default/100d/extended', 'default/10d/few', 'default/30d/few')
-        >>> default_name(10, budget=300), default_name(3)
+        >>> default_name(10, budget=300), default_name(3, budget=900)
         ('default/10d/emulator', 'default/3d/emulator')
     """
     each = budget / dimension

@@ -13,7 +13,7 @@ from robustforge.solver.stored_attack import AttackResult
 WARNING_RISE = 0.05
 """An increase above this fraction of the worst value of the search is a warning."""
 
-_HARDER = "`robustforge verify` attacks the design by further runs."
+_HARDER = " `robustforge verify` attacks the design by further runs."
 
 FEW_RUNS = 8
 """Runs below which the attack that closes a search confirms nothing."""
@@ -49,14 +49,20 @@ def judge_attack(attack: AttackResult | None) -> Verdict:
     return Verdict("confirmed" if rise <= WARNING_RISE else "warning", rise, _worse_text(attack, rise, runs))
 
 
-def judge_search(solution: Solution) -> Verdict:
-    """Return the verdict of the attack that closed a search, where there was no other."""
+def judge_search(solution: Solution, has_model: bool) -> Verdict:
+    """Return the verdict of the attack that closed a search, where there was no other.
+
+    Args:
+        solution: The result of the search.
+        has_model: Whether a model is run, which a further attack needs.
+    """
+    hint = _HARDER if has_model else ""
     if not solution.attack_runs:
-        return Verdict("neutral", math.nan, "Not attacked: the worst value is that of the search. " + _HARDER)
+        return Verdict("neutral", math.nan, "Not attacked: the worst value is that of the search." + hint)
     sign = math.copysign(1.0, solution.worst - solution.nominal) if solution.worst != solution.nominal else 1.0
     rise = rise_of(sign * solution.worst, sign * solution.estimate)
     kind = "confirmed" if rise <= WARNING_RISE else "warning"
-    remark = "" if solution.attack_runs >= FEW_RUNS else " These are few runs. " + _HARDER
+    remark = "" if solution.attack_runs >= FEW_RUNS else " These are few runs." + hint
     kind = "neutral" if remark and kind == "confirmed" else kind
     return Verdict(kind, rise, f"{solution.attack[:1].upper()}{solution.attack[1:]}.{remark}")
 

@@ -42,7 +42,7 @@ def design_payload(search: StoredSearch, store: str, seconds: float) -> Record:
         ],
         "tolerances": file.variables.kind,
         **asdict(answer),
-        "verdict": asdict(judge_search(answer)),
+        "verdict": asdict(judge_search(answer, file.model is not None)),
         "budget": file.budget,
         "seed": file.seed,
         "heuristic_name": heuristic_name(file),
