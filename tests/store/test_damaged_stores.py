@@ -352,3 +352,13 @@ def test_a_store_with_views_or_triggers_is_refused(folder, intact, code):
     ended = called("runs")
     assert ended.exit_code == 2
     assert "'extra', which no store has" in " ".join(ended.output.split())
+
+
+@pytest.mark.parametrize("restrictions", [True, [1], {"only": True}, {"only": {"network": "Ring"}}, {"without": {}}])
+def test_edited_restrictions_of_a_grammar_are_refused(folder, intact, restrictions):
+    restore(intact)
+    with closing(sqlite3.connect("s.db", isolation_level=None)) as connection:
+        grammar = json.dumps({"name": "paper", "restrictions": restrictions})
+        connection.execute("UPDATE experiment SET grammar = ? WHERE kind = 'evolution'", (grammar,))
+    ended = called("report")
+    assert ended.exit_code == (0 if restrictions == {"without": {}} else 2), ended.output

@@ -91,7 +91,10 @@ def verify(
         spec, x, known = result["problem"], result["x"], results.known_worst(result)
     else:
         given = options["dimension"]
-        x, known = results.parse_design(design, default_dimension(target) if given is None else given, given is not None), None
+        x, known = (
+            results.parse_design(design, default_dimension(target) if given is None else given, given is not None),
+            None,
+        )
         spec = problem_spec(target, {**options, "dimension": len(x) or given})
     made = build_problem(spec)
     with spinner(f"evaluating {samples:,} points around the design, then attacking it"):
