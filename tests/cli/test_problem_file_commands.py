@@ -98,6 +98,7 @@ def test_ask_and_tell_by_csv_give_the_result_of_solve(folder):
     assert Path("points.csv").read_text().split() == ["id,value"]
     assert "The search is complete: 40 runs are stored in lab.db" in run("ask", "lab.toml").stdout
     solved = as_json("solve", "spring.toml", "--name", "lab")
+    record["result"].pop("verdict"), solved.pop("verdict")  # only where a model is run, it recommends to attack further
     assert timeless(record["result"]) == timeless(solved)
     assert rows("lab.db", "lab") == rows("spring.db", "lab")
 

@@ -36,7 +36,7 @@ def test_view_agrees_with_json():
     for key in ("fun", "nominal_fun", "estimate"):
         assert f"{record[key]:,.6g}" in shown
     assert "300" in shown
-    assert "default/10d/few" in shown
+    assert "default/10d/emulator" in shown
     assert record["message"] in " ".join(shown.split())
 
 
