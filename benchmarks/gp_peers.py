@@ -33,7 +33,7 @@ CAUTION = 1.0
 """Standard deviations that are added to the mean in a recommendation."""
 
 _REFITTED = 1.1
-"""The kernel is fitted anew when there are so many times as many points."""
+"""The kernel is fitted again when there are so many times as many points."""
 
 
 class Process:
@@ -48,23 +48,23 @@ class Process:
         self._kernel: Any = kernel + WhiteKernel(1e-6, (1e-8, 1e-2))
         self._regressor, self._rng, self._fitted_to = GaussianProcessRegressor, rng, 0
 
-    def fit(self, points: np.ndarray, values: np.ndarray, anew: bool = False) -> None:
+    def fit(self, points: np.ndarray, values: np.ndarray, again: bool = False) -> None:
         """Fit to points in the unit cube (k, n) and their values, of which failures are infinite."""
         finite = values[np.isfinite(values)]
         clean = np.where(np.isfinite(values), values, finite.max() if finite.size else 0.0)
         self.centre, self.scale = float(clean.mean()), float(clean.std()) or 1.0
-        anew = anew or len(points) >= _REFITTED * self._fitted_to or len(points) < 20
-        restarts = 1 if anew and len(points) < 60 else 0
+        again = again or len(points) >= _REFITTED * self._fitted_to or len(points) < 20
+        restarts = 1 if again and len(points) < 60 else 0
         process = self._regressor(
             self._kernel,
-            optimizer="fmin_l_bfgs_b" if anew else None,
+            optimizer="fmin_l_bfgs_b" if again else None,
             n_restarts_optimizer=restarts,
             random_state=int(self._rng.integers(2**31)),
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             process.fit(points, (clean - self.centre) / self.scale)
-        if anew:
+        if again:
             self._kernel, self._fitted_to = process.kernel_, len(points)
         self.least = float(((clean - self.centre) / self.scale).min())
         self._lengths = np.atleast_1d(process.kernel_.k1.k2.length_scale)
@@ -195,7 +195,7 @@ class GaussianProcessSearch:
 
     def recommend(self) -> np.ndarray:
         """Return the design whose worst case is best by a cautious forecast."""
-        self.process.fit(self.points, self.values, anew=True)
+        self.process.fit(self.points, self.values, again=True)
         design = self.emulated.best_design(
             lambda points: self.bound(points, CAUTION), self.best_points(20), width=1500, rounds=14
         )

@@ -45,7 +45,7 @@ _CERTAIN = 0.1
 class Closing:
     """The progress of a closing attack."""
 
-    is_begun: int  # whether it has begun
+    is_started: int  # whether it has started
     is_fixed: int  # whether the design is fixed, so that it is only attacked
     first: int  # the index in the history of its first evaluation
     seen: int  # points of the history that all designs were compared with

@@ -60,7 +60,7 @@ _BASES = 12
 def begin(s: ClosingState) -> None:
     """Begin: the incumbent is the first design; without one, the best point of the history."""
     t, c = s.counters[0], s.closing[0]
-    c.is_begun = 1
+    c.is_started = 1
     c.first = t.spent
     c.seen = t.spent
     c.total = t.unallocated if c.is_fixed == 0 else _ENDLESS

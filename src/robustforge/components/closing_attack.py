@@ -52,7 +52,7 @@ def _gather(s: ClosingState) -> None:
     """Place the next batch: challengers at the incumbent's worst offset, then attacks on what looks best."""
     t, c = s.counters[0], s.closing[0]
     p: ClosingAttack = s.final[0]
-    if c.is_begun == 0:
+    if c.is_started == 0:
         begin(s)
     left = t.unallocated
     t.agents = 0
@@ -90,7 +90,7 @@ def _challenge(s: ClosingState, left: int) -> None:
 def _decide(s: ClosingState) -> None:
     """Make the design with the lowest worst value the incumbent, of those that are attacked enough."""
     t, c = s.counters[0], s.closing[0]
-    if c.is_begun == 0 or t.agents == 0:
+    if c.is_started == 0 or t.agents == 0:
         return
     before, row = s.closing_worst[c.target], c.target
     refresh(s)

@@ -71,17 +71,13 @@ def minimize(
         out_of_bounds: What happens to points outside the bounds: "evaluate" (the default), "clip" or "shrink".
         on_failure: What NaN, -inf and exceptions of `fun` mean: "raise", "infeasible" (as +inf) or "unknown".
         retries: Further attempts at a failed point; each costs budget. The last evaluation, f(x), has only one.
-        workers: How many processes evaluate a Python function, or an executor; the result does not depend on it.
-            At most as many points as the heuristic has agents are evaluated at the same time. A compiled
-            function needs no workers.
-        verify: Evaluations, out of the budget, that attack the design before it is returned; 0 for none. By default,
-            the heuristic decides.
+        workers: Processes that evaluate a Python function, or an executor; the result does not depend on it.
+        verify: Evaluations of the budget that attack the design in the end, 0 for none; by default of the heuristic.
 
     Returns:
         A `RobustResult`, which is an `OptimizeResult`: `x`, the design; `fun`, the worst value found in its
-        uncertainty set, and `worst_x`, where; `nominal_fun`, f(x); `estimate`, what the search believed the worst case
-        to be before the attack, and `attack_runs`, how many evaluations of the attack are in the set; `nfev`, `nit`,
-        `success`, `message` and `history`.
+        uncertainty set, and `worst_x`, where; `nominal_fun`, f(x); `estimate`, what the search believed before the
+        attack; `attack_runs`; `nfev`, `nit`, `success`, `message` and `history`.
 
     Raises:
         RobustforgeError: An argument is invalid; the message has the rule, the fact and the fix.

@@ -11,26 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from robustforge.components.final_selection import Final, FinalState
+from robustforge.components.final_selection import Final
 from robustforge.components.inner_search import InnerForm, propose_candidate
 from robustforge.components.outer import Outer
-from robustforge.components.relocation import Relocation, RelocationState
-from robustforge.components.second_stage import SecondStageState
-from robustforge.components.separability import Separability, SeparabilityState
+from robustforge.components.relocation import Relocation
+from robustforge.components.separability import Separability
 from robustforge.core.agents import copy, draw_velocity, is_finite, is_inside, random_point, random_position
 from robustforge.core.compiler import call, compiled, inlined
-from robustforge.core.history import neighbours, remember, worst_of
+from robustforge.core.history import neighbours, worst_of
 from robustforge.core.interpretation import Interpretation
 from robustforge.core.state import (
     BUDGET_SPENT,
     DONE,
     FAILED,
-    INFEASIBLE,
     NO_BUDGET,
     NO_CANDIDATE,
     OUTSIDE,
     PARTIAL,
-    RAISE,
     RUNNING,
     SEARCHING,
     SEARCHING_PHASE,
@@ -41,6 +38,8 @@ from robustforge.core.state import (
     STOPPED,
     TESTING_PHASE,
 )
+from robustforge.engine.engine_state import EngineState
+from robustforge.engine.value_recording import record_values
 
 OVER, PAUSED, UNFINISHED, UNLINKED = 0, -1, -2, -3
 """Return values of `advance` and `run` when no point is pending: the run is over, has paused after an iteration, can
@@ -53,15 +52,11 @@ MAX_WORK = 10_000_000
 """Distances after which `run` returns, so that Ctrl-C is noticed: some 50 ms."""
 
 
-class EngineState(FinalState, RelocationState, SeparabilityState, SecondStageState):
-    """The state that the engine uses: the records of the components that it calls itself."""
-
-
 @compiled
 def advance(s: EngineState) -> int:
     """Advance until values are needed: return the size of the batch, or OVER, PAUSED or UNLINKED."""
     t = s.counters[0]
-    _record_values(s)
+    record_values(s)
     while True:
         if t.ending == FAILED:
             return OVER
@@ -190,78 +185,6 @@ def run(s: EngineState, advance: Any, objective: Any, data: Any, evaluations: in
             s.batch_f[b] = objective(x, data)
             t.evaluated = b + 1
     return UNFINISHED
-
-
-@compiled
-def _record_values(s: EngineState) -> None:
-    """Record the values of the batch and report them to the inner searches; failed points may be tried again."""
-    t = s.counters[0]
-    size, kept = t.batch_size, 0
-    for b in range(size):
-        j, row, tried = s.batch_agent[b], s.batch_row[b], s.batch_attempt[b]
-        value = s.batch_f[b]
-        failed = np.isnan(value) or value == -np.inf
-        t.infeasible += 1 if failed or value == np.inf else 0
-        if failed:
-            value = np.inf if t.on_failure == INFEASIBLE else np.nan
-            t.failures += 1
-            if t.first_failure < 0:
-                t.first_failure = t.spent
-            if tried < t.retries and t.final_requested == 0 and _reserve_one(s):
-                remember(s, b, np.nan)
-                _copy_entry(s, b, kept)
-                s.batch_attempt[kept] = tried + 1
-                kept += 1
-                continue
-            if t.on_failure == RAISE and t.ending != FAILED:
-                t.ending = FAILED
-                t.fatal_failure = t.spent
-        remember(s, b, value)
-        if t.final_requested == 0:
-            s.pending[j] -= 1
-            _report(s, j, row, value)
-    t.batch_size = 0 if t.ending == FAILED else kept
-    t.evaluated = 0
-
-
-@inlined
-def _reserve_one(s: EngineState) -> bool:
-    """Take one evaluation for another attempt: a free one, or one of the last agent that has some left."""
-    t = s.counters[0]
-    if t.unallocated > 0:
-        t.unallocated -= 1
-        return True
-    if t.phase == SELECTING_PHASE and t.reserve > 0:
-        t.reserve -= 1
-        return True
-    for back in range(t.agents):
-        j = t.agents - 1 - back
-        if s.status[j] == SEARCHING and s.allocated[j] - s.taken[j] - s.pending[j] > 0:
-            s.allocated[j] -= 1
-            return True
-    return False
-
-
-@inlined
-def _copy_entry(s: EngineState, source: int, target: int) -> None:
-    copy(s.batch_y[source], s.batch_y[target])
-    copy(s.batch_x[source], s.batch_x[target])
-    s.batch_agent[target] = s.batch_agent[source]
-    s.batch_row[target] = s.batch_row[source]
-
-
-@inlined
-def _report(s: EngineState, j: int, row: int, value: float) -> None:
-    """Report a value to the inner search of agent `j`, which may stop it."""
-    t = s.counters[0]
-    inner: InnerForm = s.inner[0]
-    s.taken[j] += 1
-    if t.nominal == 0:
-        call(inner.report, s, j, row, value)
-    if value > s.worst[j]:
-        s.worst[j] = value
-    if t.stopping == 1 and s.status[j] == SEARCHING and value > s.stop_above[j]:
-        s.status[j] = STOPPED
 
 
 @compiled

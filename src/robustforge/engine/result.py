@@ -187,7 +187,7 @@ def make_result(search: Optimizer, reported: npt.NDArray[np.intp], in_place: boo
 def _attacked(arrays: Mapping[str, Any], near: npt.NDArray[np.intp], end: int) -> tuple[float, int]:
     """Return what the search believed before the closing attack, and how many evaluations of it are in the set."""
     closing, believed = arrays["closing"][0], float(arrays["incumbent_f"][0])
-    if not closing["is_begun"]:
+    if not closing["is_started"]:
         return believed, 0
     attacks = int(np.count_nonzero((near >= closing["first"]) & (near < end)))
     return float(closing["estimate"]) if closing["has_estimate"] else believed, attacks
